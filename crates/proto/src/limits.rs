@@ -1,0 +1,17 @@
+//! Hard limits of the format. Policy limits, which an operator sets, live with their enforcers.
+
+/// The latest `created_at` an event may carry: five bytes of seconds, the year 36,812.
+///
+/// Index keys hold the time in five bytes. NIP-77 reserves 2^64-1 for infinity, which lies above.
+pub const CREATED_AT_MAX: u64 = (1 << 40) - 1;
+
+/// Characters in a subscription id (NIP-01).
+pub const SUB_ID_CHARS_MAX: usize = 64;
+
+/// The largest sequence number: index keys hold five bytes, enough for 10,000 events/s over
+/// three years and a half, a thousand times the size of the public network.
+pub const SEQ_MAX: u64 = (1 << 40) - 1;
+
+/// Bytes of a client's own words that an error text repeats. Longer ones are cut, so that a
+/// refusal never costs more than the message it refuses.
+pub const ECHO_BYTES_MAX: usize = 64;
