@@ -1,0 +1,206 @@
+//! The configuration of one process, as plain data.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
+
+/// Everything that can be configured. Made by the command line's resolution, which refuses what
+/// is senseless, or by [`Config::default`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// The store's directory; made when it is missing.
+    pub db: PathBuf,
+    /// Which log lines are written, as `tracing` directives: `info`, `warn,zeolite_relay=debug`.
+    pub log: String,
+    /// What NIP-11 says of the operator.
+    pub relay: RelayConfig,
+    /// Sockets and threads.
+    pub server: ServerConfig,
+    /// The store.
+    pub store: StoreConfig,
+    /// What a client may send.
+    pub limits: LimitsConfig,
+    /// Stored results.
+    pub query: QueryConfig,
+    /// Live delivery.
+    pub live: LiveConfig,
+}
+
+/// What NIP-11 says of the relay; a field that is absent is left out there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RelayConfig {
+    /// Shown to users.
+    pub name: Option<String>,
+    /// Plain text, any length.
+    pub description: Option<String>,
+    /// A URI, `mailto:` or `https:`.
+    pub contact: Option<String>,
+    /// The operator's public key, 64 lower-case hex digits.
+    pub pubkey: Option<String>,
+    /// URL of a square picture.
+    pub icon: Option<String>,
+    /// URLs by which clients know this relay, `wss://relay.example`; requests to vanish (NIP-62)
+    /// that name one of them are obeyed.
+    pub urls: Vec<String>,
+}
+
+/// Sockets and threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Open sockets; one more is answered 503 and closed.
+    pub connections_max: usize,
+    /// Seconds in which a new socket must finish its HTTP request.
+    pub handshake_s_max: u64,
+    /// Seconds between pings to a silent client; after two unanswered ones it is closed.
+    pub ping_s: u64,
+    /// Threads that serve sockets; `None`: one per core.
+    pub worker_threads: Option<usize>,
+    /// Events between parser and store; publishers wait when it is full.
+    pub ingest_events_max: usize,
+}
+
+/// What `OK true` promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The event survives a power cut.
+    Durable,
+    /// The event survives a crash of the process, and a power cut loses at most the last commits.
+    Relaxed,
+    /// A power cut may ruin the store.
+    Fast,
+}
+
+/// The store's memory and durability.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// What `OK` promises.
+    pub durability: Durability,
+    /// The largest size the store can grow to. Only what is used takes disk.
+    pub map_bytes: usize,
+    /// Events whose index entries may wait in memory.
+    pub head_events_max: usize,
+    /// Bytes that those entries may take.
+    pub head_bytes_max: usize,
+}
+
+/// What a client may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitsConfig {
+    /// Bytes of one message.
+    pub message_bytes_max: usize,
+    /// Open subscriptions of one connection.
+    pub subscriptions_max: usize,
+    /// Filters in one REQ or COUNT.
+    pub filters_max: usize,
+    /// Tags of one event.
+    pub event_tags_max: usize,
+    /// Unicode characters in an event's content.
+    pub content_chars_max: usize,
+    /// How old an event may be when it arrives; `None`: any age.
+    pub created_at_past_s_max: Option<u64>,
+    /// How far in the future an event may lie when it arrives; `None`: any.
+    pub created_at_future_s_max: Option<u64>,
+}
+
+/// Stored results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryConfig {
+    /// Results of a filter without `limit`; `None`: all of them.
+    pub default_limit: Option<u64>,
+    /// The largest `limit`; larger ones are cut to it. `None`: any.
+    pub max_limit: Option<u64>,
+    /// Threads that scan; `None`: one per core.
+    pub worker_threads: Option<usize>,
+}
+
+/// Live delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveConfig {
+    /// Bytes that may wait for one connection's socket; above it the subscription lags and is
+    /// fed from the log later.
+    pub outbox_bytes_max: usize,
+    /// Recent events kept in memory to feed those who lag a little.
+    pub recent_events_max: usize,
+    /// Bytes of those events.
+    pub recent_bytes_max: usize,
+    /// Events a lagging subscription may stand behind before it is closed as too slow.
+    pub lag_events_max: u64,
+    /// Seconds a lagging subscription may make no progress before it is closed as too slow.
+    pub lag_s_max: u64,
+}
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+const GIB: usize = 1024 * MIB;
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7447)),
+            db: PathBuf::from("./zeolite-data"),
+            log: "info".to_owned(),
+            relay: RelayConfig::default(),
+            server: ServerConfig::default(),
+            store: StoreConfig::default(),
+            limits: LimitsConfig::default(),
+            query: QueryConfig::default(),
+            live: LiveConfig::default(),
+        }
+    }
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            connections_max: 20_000,
+            handshake_s_max: 10,
+            ping_s: 60,
+            worker_threads: None,
+            ingest_events_max: 8192,
+        }
+    }
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Durable,
+            map_bytes: 1024 * GIB,
+            head_events_max: 250_000,
+            head_bytes_max: 256 * MIB,
+        }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            message_bytes_max: 512 * KIB,
+            subscriptions_max: 100,
+            filters_max: 50,
+            event_tags_max: 5_000,
+            content_chars_max: 256 * KIB,
+            created_at_past_s_max: None,
+            created_at_future_s_max: Some(900),
+        }
+    }
+}
+
+impl Default for QueryConfig {
+    fn default() -> Self {
+        Self { default_limit: Some(500), max_limit: Some(5_000), worker_threads: None }
+    }
+}
+
+impl Default for LiveConfig {
+    fn default() -> Self {
+        Self {
+            outbox_bytes_max: MIB,
+            recent_events_max: 65_536,
+            recent_bytes_max: 64 * MIB,
+            lag_events_max: 10_000_000,
+            lag_s_max: 300,
+        }
+    }
+}
