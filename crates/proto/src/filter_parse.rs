@@ -9,6 +9,7 @@ use crate::ids::{EventId, PubKey};
 use crate::kind::Kind;
 use crate::limits::ECHO_BYTES_MAX;
 use crate::numbers::Timestamp;
+use crate::parse::json_error_text;
 use crate::reason::{Prefix, Reason};
 
 /// Why a JSON text is not a filter that this relay serves.
@@ -44,11 +45,10 @@ impl Filter {
 
 impl FilterError {
     pub(crate) fn from_serde(error: &serde_json::Error) -> Self {
-        let text = error.to_string();
-        let text = &text[..text.rfind(" at line ").unwrap_or(text.len())];
+        let text = json_error_text(error);
         match text.strip_prefix(UNKNOWN) {
             Some(name) => Self::UnknownMember(name.to_owned()),
-            None => Self::Invalid(text.to_owned()),
+            None => Self::Invalid(text),
         }
     }
 }

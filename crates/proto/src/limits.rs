@@ -15,3 +15,6 @@ pub const SEQ_MAX: u64 = (1 << 40) - 1;
 /// Bytes of a client's own words that an error text repeats. Longer ones are cut, so that a
 /// refusal never costs more than the message it refuses.
 pub const ECHO_BYTES_MAX: usize = 64;
+
+/// Bytes of an error text about broken JSON, which may quote a value of any length.
+pub const ERROR_BYTES_MAX: usize = 3 * ECHO_BYTES_MAX;

@@ -9,7 +9,7 @@ use serde::de::{
 use crate::canonical;
 use crate::event::Event;
 use crate::ids::decode_hex;
-use crate::limits::CREATED_AT_MAX;
+use crate::limits::{CREATED_AT_MAX, ERROR_BYTES_MAX};
 use crate::reason::Reason;
 use crate::record::{EventRef, RecordBuilder};
 
@@ -113,11 +113,17 @@ impl EventParser {
     }
 }
 
-/// serde_json's message without its own position, which means nothing inside an envelope.
 fn json_error(error: &serde_json::Error) -> EventError {
-    let text = error.to_string();
-    let end = text.rfind(" at line ").unwrap_or(text.len());
-    EventError::Json(text[..end].to_owned())
+    EventError::Json(json_error_text(error))
+}
+
+/// serde_json's message without its own position, which means nothing inside an envelope, and
+/// without the end of what it quotes of a long value.
+pub(crate) fn json_error_text(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    text.truncate(text.rfind(" at line ").unwrap_or(text.len()));
+    text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
+    text
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -283,8 +289,9 @@ impl Visitor<'_> for Field<'_> {
                 builder.content.extend_from_slice(hex);
                 return Ok(());
             }
-            FieldKind::CreatedAt => "created_at is a string",
-            FieldKind::Kind => "kind is a string",
+            FieldKind::CreatedAt | FieldKind::Kind => {
+                return Err(E::invalid_type(Unexpected::Str(text), &Field(parser, kind)));
+            }
         };
         Err(parser.fail(EventError::Value(fault)))
     }
