@@ -1,0 +1,37 @@
+# One plain command a recipe: everything here also works without `just`.
+
+# Start the relay on ws://127.0.0.1:7447 with its store in ./zeolite-data
+serve:
+    cargo run --release -p zeolite-relay
+
+# All tests
+test:
+    cargo test --workspace
+
+# What CI runs: format, clippy, docs, tests
+ci:
+    bash .ci/run
+
+# Every benchmark in its short form
+bench-short:
+    cargo bench --workspace -- --short
+
+# What an event costs to parse, hash, match and write
+bench-proto:
+    cargo bench -p zeolite-proto
+
+# Signature verification
+bench-schnorr:
+    cargo bench -p zeolite-schnorr
+
+# The filter index against the naive loop, 1k to 1M filters
+bench-index:
+    cargo bench -p zeolite-filter-index
+
+# The store with 1M events: append, size, reopen, look-ups, scans
+bench-store:
+    cargo bench -p zeolite-store
+
+# Publish to arrival on 100, 1,000 and 5,000 real sockets, and idle connections
+bench-fanout:
+    cargo bench -p zeolite-relay
