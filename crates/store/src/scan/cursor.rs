@@ -1,0 +1,110 @@
+//! A walk over one group of entries that outlives any transaction.
+
+use zeolite_proto::{Seq, Timestamp};
+
+use super::entry::Entry;
+use super::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
+use super::source::{KeySource, TimePoint};
+use crate::error::ReadError;
+use crate::keys::Prefix;
+
+/// What does not change in the course of one filter's walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// Events made later are not looked at.
+    pub(crate) newest: Timestamp,
+    /// Events made earlier are not looked at.
+    pub(crate) oldest: Timestamp,
+    /// Events stored later are not looked at.
+    pub(crate) ceiling: Seq,
+}
+
+/// Holds a small buffer of entries and the place where the next refill begins, so that it can
+/// rest between slices without holding on to anything in the store.
+pub(crate) struct Cursor {
+    road: Road,
+    /// Newest last.
+    buffer: Vec<Entry>,
+    refill_keys: usize,
+}
+
+enum Road {
+    Group { prefix: Prefix, below: Entry },
+    Timeline { below: TimePoint },
+    Ended,
+}
+
+impl Cursor {
+    pub(crate) fn group(prefix: Prefix, window: Window) -> Self {
+        Self::new(Road::Group { prefix, below: Entry::newest_at(window.newest) })
+    }
+
+    pub(crate) fn timeline(window: Window) -> Self {
+        Self::new(Road::Timeline { below: TimePoint { time: window.newest, id: None } })
+    }
+
+    /// A walk over entries that are all known.
+    pub(crate) fn listed(mut entries: Vec<Entry>) -> Self {
+        entries.sort_unstable();
+        entries.dedup();
+        Self { buffer: entries, ..Self::new(Road::Ended) }
+    }
+
+    fn new(road: Road) -> Self {
+        Self { road, buffer: Vec::new(), refill_keys: REFILL_KEYS_MIN }
+    }
+
+    /// Makes the next refill read `keys` entries, within bounds.
+    pub(crate) fn expect(&mut self, keys: usize) {
+        self.refill_keys = keys.clamp(REFILL_KEYS_MIN, REFILL_KEYS_MAX);
+    }
+
+    /// The next entry in answer order.
+    pub(crate) fn next(
+        &mut self,
+        source: &impl KeySource,
+        window: Window,
+    ) -> Result<Option<Entry>, ReadError> {
+        while self.buffer.is_empty() && !matches!(self.road, Road::Ended) {
+            self.refill(source, window)?;
+        }
+        Ok(self.buffer.pop())
+    }
+
+    /// Reads the next entries if none are buffered. One read is enough to say something of the
+    /// group's density.
+    pub(crate) fn probe(
+        &mut self,
+        source: &impl KeySource,
+        window: Window,
+    ) -> Result<(), ReadError> {
+        if self.buffer.is_empty() { self.refill(source, window) } else { Ok(()) }
+    }
+
+    /// The entries read so far and not taken, newest last.
+    pub(crate) fn buffered(&self) -> &[Entry] {
+        &self.buffer
+    }
+
+    /// True when nothing is left to be read behind the buffer.
+    pub(crate) fn is_read_out(&self) -> bool {
+        matches!(self.road, Road::Ended)
+    }
+
+    fn refill(&mut self, source: &impl KeySource, window: Window) -> Result<(), ReadError> {
+        let (out, max) = (&mut self.buffer, self.refill_keys);
+        self.road = match &self.road {
+            Road::Group { prefix, below } => source
+                .refill(prefix, *below, window.oldest, max, out)?
+                .map_or(Road::Ended, |below| Road::Group { prefix: *prefix, below }),
+            Road::Timeline { below } => source
+                .refill_timeline(*below, window.oldest, max, out)?
+                .map_or(Road::Ended, |below| Road::Timeline { below }),
+            Road::Ended => Road::Ended,
+        };
+        self.buffer.retain(|entry| entry.seq() <= window.ceiling);
+        self.buffer.reverse();
+        self.refill_keys = (self.refill_keys * 2).min(REFILL_KEYS_MAX);
+        Ok(())
+    }
+}

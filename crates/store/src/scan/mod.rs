@@ -1,0 +1,163 @@
+//! Stored events that filters match: newest first, in slices.
+//!
+//! A [`Scan`] is made of one stream for each filter and their union. A stream walks the index
+//! groups that the planner chose and re-checks every event with the matcher; between slices it
+//! holds a small buffer of entries and the place to go on from for each group, and nothing of the
+//! store. What it answers is what was stored up to its ceiling and is alive when it is given.
+
+mod candidate;
+mod count;
+mod cursor;
+mod entry;
+mod explain;
+mod limits;
+mod merge;
+mod plan;
+mod snapshot_source;
+mod source;
+mod stream;
+mod union;
+
+#[cfg(test)]
+mod mock;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
+
+pub use count::count;
+pub use explain::{Considered, Dimension, Estimate, Explanation};
+
+use self::cursor::Window;
+use self::plan::{Plan, plan};
+use self::source::KeySource;
+use self::stream::Stream;
+use self::union::Union;
+use crate::Store;
+use crate::error::ReadError;
+
+/// What an operator allows a filter's `limit` to be. `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScanOptions {
+    /// The limit of a filter that has none.
+    pub default_limit: Option<u64>,
+    /// Larger limits are lowered to this one.
+    pub max_limit: Option<u64>,
+}
+
+impl ScanOptions {
+    fn limit(self, filter: &Filter) -> Option<u64> {
+        match (filter.limit.or(self.default_limit), self.max_limit) {
+            (Some(limit), Some(max)) => Some(limit.min(max)),
+            (limit, max) => limit.or(max),
+        }
+    }
+}
+
+/// How long a slice may take. It ends at the first of the two, but never without any progress.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceBudget {
+    /// Events given at most; 0 counts as 1.
+    pub events_max: usize,
+    /// Time after which no further event is looked for. The clock is read once in some tens of
+    /// events, so that a slice may take about 20 us longer.
+    pub time_max: Duration,
+}
+
+impl SliceBudget {
+    /// No bounds: for tools that have the store to themselves.
+    pub const UNBOUNDED: Self = Self { events_max: usize::MAX, time_max: Duration::MAX };
+}
+
+/// Whether a scan has more to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanState {
+    /// There may be more: call [`Scan::slice`] again.
+    More,
+    /// Nothing more will come.
+    Done {
+        /// True if every stored event that matches and is visible was given (NIP-67 `finish`).
+        /// False if a limit cut one off, or if finding that out would have cost too much.
+        complete: bool,
+    },
+}
+
+/// The stored answer to a REQ: the union of its filters' newest matches, each event once, newest
+/// first and then lowest id first.
+pub struct Scan {
+    store: Store,
+    ceiling: Seq,
+    union: Union,
+    plans: Vec<(Dimension, Vec<Considered>)>,
+}
+
+impl Scan {
+    /// Plans the walks. Events stored from here on are not part of the answer.
+    pub fn new(
+        store: &Store,
+        filters: &[Filter],
+        options: ScanOptions,
+    ) -> Result<Self, ReadError> {
+        let snapshot = store.snapshot()?;
+        let ceiling = snapshot.ceiling();
+        let (union, plans) = build(&snapshot, ceiling, filters, |f| options.limit(f))?;
+        Ok(Self { store: store.clone(), ceiling, union, plans })
+    }
+
+    /// The newest event that can be part of the answer. Later ones belong to the live feed.
+    pub fn ceiling(&self) -> Seq {
+        self.ceiling
+    }
+
+    /// Gives the next events to `sink`, up to the budget or until `sink` answers false; the event
+    /// it answers false to counts as given. Events that are expired at `now` are left out.
+    pub fn slice(
+        &mut self,
+        now: Timestamp,
+        budget: SliceBudget,
+        sink: &mut dyn FnMut(Seq, EventRef<'_>) -> bool,
+    ) -> Result<ScanState, ReadError> {
+        let snapshot = self.store.snapshot()?;
+        self.union.slice(&snapshot, now, budget, sink)
+    }
+
+    /// How each filter is served and what that has cost so far.
+    pub fn explain(&self) -> Vec<Explanation> {
+        let counters = self.union.streams().iter().map(Stream::counters);
+        let explained = self.plans.iter().zip(counters);
+        explained
+            .map(|((chosen, considered), counters)| Explanation {
+                chosen: *chosen,
+                considered: considered.clone(),
+                looked: counters.looked,
+                matched: counters.matched,
+            })
+            .collect()
+    }
+}
+
+type Plans = Vec<(Dimension, Vec<Considered>)>;
+
+fn build(
+    source: &impl KeySource,
+    ceiling: Seq,
+    filters: &[Filter],
+    limit: impl Fn(&Filter) -> Option<u64>,
+) -> Result<(Union, Plans), ReadError> {
+    let mut streams = Vec::with_capacity(filters.len());
+    let mut plans = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let window = Window {
+            newest: filter.until.unwrap_or(Timestamp(u64::MAX)),
+            oldest: filter.since.unwrap_or_default(),
+            ceiling,
+        };
+        let limit = limit(filter);
+        let Plan { chosen, considered, feed } = plan(filter, limit, source, window)?;
+        streams.push(Stream::new(filter.clone(), window, feed, limit));
+        plans.push((chosen, considered));
+    }
+    Ok((Union::new(streams), plans))
+}

@@ -1,0 +1,201 @@
+//! Scans over a plain list of events against the plain way to answer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use zeolite_proto::{Event, EventId, Filter, Kind, PubKey, Seq, TagFilter, TagValue, Timestamp};
+
+use super::mock::{MockSource, forged};
+use super::{Dimension, Plans, ScanState, SliceBudget, build};
+
+const NOW: Timestamp = Timestamp(1_000);
+
+fn events() -> impl Strategy<Value = Event> {
+    // Few values of everything, so that all kinds of ties and overlaps come up.
+    let tag = (0..3_usize, 0..4_usize);
+    let fields = (0..4_u8, 0..6_u64, 0..4_u16, prop::collection::vec(tag, 0..4));
+    let expiry = prop::option::weighted(0.1, prop_oneof![Just("999"), Just("1001")]);
+    (any::<[u8; 2]>(), fields, expiry).prop_map(|(id, (author, time, kind, tags), expiry)| {
+        let mut long_id = [0; 32];
+        // The first four bytes take two values; the rest decides.
+        (long_id[0], long_id[20], long_id[31]) = (id[0] % 2, id[0], id[1]);
+        let names = ["e", "t", "d"];
+        let values = ["", "a", "b", "ab"];
+        let mut tags: Vec<_> = tags.iter().map(|(n, v)| (names[*n], values[*v])).collect();
+        tags.extend(expiry.map(|at| ("expiration", at)));
+        forged(long_id, author, time, kind, &tags)
+    })
+}
+
+fn sorted<T: Ord + Clone>(values: &[T]) -> Box<[T]> {
+    values.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn filters(ids: Vec<EventId>) -> impl Strategy<Value = Filter> {
+    let ids = prop::collection::vec(prop::sample::select(ids), 0..5);
+    let tag = (0..3_usize, any::<bool>(), prop::collection::vec(0..5_usize, 0..3));
+    let lists = (
+        prop::option::weighted(0.2, ids),
+        prop::option::weighted(0.3, prop::collection::vec(0..5_u8, 0..4)),
+        prop::option::weighted(0.3, prop::collection::vec(0..5_u16, 0..4)),
+        prop::collection::vec(tag, 0..2),
+    );
+    let times = (prop::option::weighted(0.2, 0..7_u64), prop::option::weighted(0.2, 0..7_u64));
+    (lists, times, prop::option::of(0..12_u64)).prop_map(|(lists, (since, until), limit)| {
+        let (ids, authors, kinds, tags) = lists;
+        let values = ["", "a", "b", "ab", "absent"];
+        let tag = |(letter, all, chosen): (usize, bool, Vec<usize>)| TagFilter {
+            letter: b"etd"[letter],
+            all,
+            values: sorted(&chosen.iter().map(|v| TagValue::new(values[*v])).collect::<Vec<_>>()),
+        };
+        Filter {
+            ids: ids.map(|ids| sorted(&ids)),
+            authors: authors
+                .map(|list| sorted(&list.iter().map(|a| PubKey([*a; 32])).collect::<Vec<_>>())),
+            kinds: kinds.map(|list| sorted(&list.iter().map(|k| Kind(*k)).collect::<Vec<_>>())),
+            tags: tags.into_iter().map(tag).collect(),
+            since: since.map(Timestamp),
+            until: until.map(Timestamp),
+            limit,
+            search: None,
+        }
+    })
+}
+
+/// Runs a scan in slices of the given sizes, over and over.
+fn scan(
+    source: &MockSource,
+    ceiling: Seq,
+    filters: &[Filter],
+    slices: &[usize],
+) -> (Vec<Seq>, bool, Plans) {
+    let (mut union, plans) =
+        build(source, ceiling, filters, |filter| filter.limit).expect("the mock never fails");
+    let mut given = Vec::new();
+    for events_max in slices.iter().cycle() {
+        let budget = SliceBudget { events_max: *events_max, time_max: Duration::ZERO };
+        let mut sink = |seq, _: zeolite_proto::EventRef<'_>| {
+            given.push(seq);
+            true
+        };
+        let state = union.slice(source, NOW, budget, &mut sink).expect("the mock never fails");
+        if let ScanState::Done { complete } = state {
+            return (given, complete, plans);
+        }
+    }
+    unreachable!("a scan ends")
+}
+
+/// The union of each filter's newest, in order, and whether that is every match there is.
+fn naive(source: &MockSource, filters: &[Filter]) -> (Vec<Seq>, bool) {
+    let order = |seq: &Seq| {
+        let event = source.events[seq.0 as usize - 1].view();
+        (std::cmp::Reverse(event.created_at()), event.id())
+    };
+    let gather = |limited: bool| {
+        let mut seqs = Vec::new();
+        for filter in filters {
+            let limit = filter.limit.filter(|_| limited);
+            seqs.extend(source.naive(filter, limit, NOW).0);
+        }
+        seqs.sort_by_key(order);
+        seqs.dedup();
+        seqs
+    };
+    let given = gather(true);
+    let complete = given == gather(false);
+    (given, complete)
+}
+
+fn cases() -> impl Strategy<Value = (MockSource, Vec<Filter>, Vec<usize>)> {
+    prop::collection::vec(events(), 1..120).prop_flat_map(|mut events| {
+        let mut seen = BTreeSet::new();
+        events.retain(|event| seen.insert(event.view().id()));
+        let ids: Vec<_> = events.iter().map(|event| event.view().id()).collect();
+        let dead = prop::collection::vec(1..=events.len() as u64, 0..10);
+        let collisions = prop::option::weighted(0.3, 1..3_u8);
+        let source = (Just(events), dead, collisions).prop_map(|(events, dead, hash_values)| {
+            MockSource { events, dead: dead.into_iter().map(Seq).collect(), hash_values }
+        });
+        let filters = prop::collection::vec(filters(ids), 1..4);
+        (source, filters, prop::collection::vec(1..40_usize, 1..5))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// R01-70..78, E-20..22, R67-02, case 30, 33, 35, 39: whatever index is chosen and wherever
+    /// slices are cut, the answer is the plain one, and `complete` is true exactly when nothing
+    /// was left out.
+    #[test]
+    fn a_sliced_scan_gives_the_plain_answer((source, filters, slices) in cases()) {
+        let (given, complete, plans) = scan(&source, Seq(u64::MAX), &filters, &slices);
+        prop_assert_eq!((given, complete), naive(&source, &filters), "{:?}", plans);
+    }
+
+    /// R01-82: what was stored above the ceiling is not part of the answer.
+    #[test]
+    fn nothing_above_the_ceiling_is_given((source, filters, slices) in cases(), part in 0..100u64) {
+        let ceiling = source.events.len() as u64 * part / 100;
+        let (given, complete, _) = scan(&source, Seq(ceiling), &filters, &slices);
+        let below = MockSource { events: source.events[..ceiling as usize].to_vec(), ..source };
+        prop_assert_eq!((given, complete), naive(&below, &filters));
+    }
+}
+
+fn check_plan(events: Vec<Event>, filter: &str, chosen: Dimension) {
+    let source = MockSource { events, ..MockSource::default() };
+    let filter = Filter::from_json(filter).expect("a good filter");
+    let (given, complete, plans) = scan(&source, Seq(u64::MAX), &[filter.clone()], &[7]);
+    assert_eq!((given, complete), naive(&source, &[filter]));
+    assert_eq!(plans[0].0, chosen, "{:?}", plans[0].1);
+}
+
+fn hex(byte: u8) -> String {
+    PubKey([byte; 32]).to_string()
+}
+
+fn list(authors: impl Iterator<Item = u8>) -> String {
+    authors.map(|author| format!("\"{}\"", hex(author))).collect::<Vec<_>>().join(",")
+}
+
+/// The index that meets the fewest entries is taken, whatever its kind.
+#[test]
+fn the_thinnest_index_is_chosen() {
+    use Dimension::{AuthorKinds, Authors, Ids, Kinds, Nothing, Tag, Timeline};
+    // Author 1 writes all day, author 2 once; half of all have the tag t=a, one has t=b.
+    let events: Vec<_> = (0..400_u64)
+        .map(|n| {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+            let tag = if n == 3 { "b" } else { ["a", "c"][n as usize % 2] };
+            let kind = if n % 50 == 0 { 7 } else { 1 };
+            forged(id, if n == 100 { 2 } else { 1 }, n, kind, &[("t", tag)])
+        })
+        .collect();
+    let tag = Tag { letter: 't', all: false };
+    let (popular, rare) = (hex(1), hex(2));
+    let silent = list(10..160);
+    for (filter, chosen) in [
+        (format!(r##"{{"authors":["{rare}"],"#t":["a"]}}"##), Authors),
+        (format!(r##"{{"authors":["{popular}"],"#t":["b"]}}"##), tag),
+        (format!(r##"{{"authors":["{popular}"],"kinds":[1,7],"#t":["b"]}}"##), tag),
+        (format!(r##"{{"authors":["{popular}"],"kinds":[7],"#t":["a","c"]}}"##), AuthorKinds),
+        (r##"{"kinds":[7],"#t":["a","c"],"limit":5}"##.into(), Kinds),
+        (r##"{"&t":["a","b"]}"##.into(), Tag { letter: 't', all: true }),
+        (r#"{"limit":5}"#.into(), Timeline),
+        (r#"{"authors":[]}"#.into(), Nothing),
+        (r#"{"since":9,"until":8}"#.into(), Nothing),
+        (format!(r#"{{"ids":["{rare}"],"kinds":[1]}}"#), Ids),
+        // 150 authors who never wrote, and one who writes everything: his events are found
+        // without opening 151 groups (the planner sees that the timeline is his).
+        (format!(r#"{{"authors":["{popular}",{silent}],"limit":5}}"#), Timeline),
+        // All of them silent but one who wrote once: the timeline would be read to its end.
+        (format!(r#"{{"authors":["{rare}",{silent}],"limit":500}}"#), Authors),
+    ] {
+        check_plan(events.clone(), &filter, chosen);
+    }
+}
