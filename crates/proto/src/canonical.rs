@@ -131,23 +131,17 @@ fn push_escaped(text: &[u8], controls: Controls, out: &mut Vec<u8>) -> bool {
 
 /// The first byte that cannot stand for itself in a JSON string.
 fn find_special(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    // A word has a byte below n (n <= 0x80) exactly if this is not zero; see "Bit Twiddling
-    // Hacks". Bytes from 0x80 on are masked out by `!word`.
-    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGH;
+    // No early exit inside a chunk, so that the compiler compares all of it at once.
+    const CHUNK: usize = 32;
+    let is_special = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
     let mut at = 0;
-    while let Some(chunk) = text[at..].first_chunk::<8>() {
-        let word = u64::from_ne_bytes(*chunk);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        if below(word, 0x20) | quote | backslash != 0 {
+    while let Some(chunk) = text[at..].first_chunk::<CHUNK>() {
+        if chunk.iter().fold(false, |any, byte| any | is_special(*byte)) {
             break;
         }
-        at += 8;
+        at += CHUNK;
     }
-    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    text[at..].iter().position(is_special).map(|offset| at + offset)
+    text[at..].iter().position(|byte| is_special(*byte)).map(|offset| at + offset)
 }
 
 fn push_decimal(out: &mut Vec<u8>, mut value: u64) {

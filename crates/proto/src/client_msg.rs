@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
-use serde_json::Value;
 
+use crate::blame::Blame;
 use crate::event::Event;
 use crate::filter::Filter;
 use crate::filter_parse::{FilterError, cut};
@@ -31,19 +31,6 @@ pub enum ClientMsg {
     NegMsg(SubId, String),
     /// `["NEG-CLOSE",<sub>]`.
     NegClose(SubId),
-}
-
-/// What a broken message can be blamed on, and so how the answer is addressed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// An event with this text as id: answer `OK false`.
-    Event(String),
-    /// A subscription with this text as id: answer `CLOSED`.
-    Sub(String),
-    /// A reconciliation with this text as id: answer `NEG-ERR`.
-    Neg(String),
-    /// Nothing that has a name: answer `NOTICE`.
-    Message,
 }
 
 /// Why a text is not a message, and whom to tell.
@@ -76,7 +63,7 @@ impl ClientMsg {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+pub(crate) enum Verb {
     Event,
     Req,
     Close,
@@ -88,7 +75,7 @@ enum Verb {
 }
 
 impl Verb {
-    fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "EVENT" => Self::Event,
             "REQ" => Self::Req,
@@ -246,18 +233,7 @@ fn explain_serde(json: &str, error: &serde_json::Error, events: &mut EventParser
     explain(json, reason)
 }
 
-/// Finds out whom to tell. A broken message is read again, leniently, only to find its name.
+/// Finds out whom to tell.
 fn explain(json: &str, reason: Reason) -> MsgError {
-    MsgError { blame: blame(json).unwrap_or(Blame::Message), reason }
-}
-
-fn blame(json: &str) -> Option<Blame> {
-    let message: Vec<Value> = serde_json::from_str(json).ok()?;
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let named = message.get(1)?;
-    Some(match Verb::from_name(message.first()?.as_str()?)? {
-        Verb::Event | Verb::Auth => Blame::Event(text(named.get("id")?)?),
-        Verb::Req | Verb::Count | Verb::Close => Blame::Sub(text(named)?),
-        Verb::NegOpen | Verb::NegMsg | Verb::NegClose => Blame::Neg(text(named)?),
-    })
+    MsgError { blame: Blame::find(json), reason }
 }

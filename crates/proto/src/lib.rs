@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod blame;
 mod canonical;
 mod client_msg;
 mod event;
@@ -26,7 +27,8 @@ mod relay_msg;
 mod relay_url;
 mod verified;
 
-pub use client_msg::{Blame, ClientMsg, MsgError};
+pub use blame::Blame;
+pub use client_msg::{ClientMsg, MsgError};
 pub use event::Event;
 pub use filter::{Filter, TagFilter, TagValue};
 pub use filter_parse::FilterError;

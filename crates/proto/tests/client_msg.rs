@@ -49,7 +49,7 @@ fn every_verb_parses() {
     }
 }
 
-/// R01-60, R01-59, R01-81, E-05 to E-07, E-25, E-27, E-33, case 35, case 42: broken messages.
+/// R01-60, R01-59, R01-81, E-02, E-05 to E-07, E-25, E-27, E-33, case 35, case 42: broken messages.
 #[test]
 fn broken_messages_are_blamed_on_what_they_name() {
     let good = event(9, 1, "[]", "\"\"");
@@ -104,6 +104,21 @@ fn broken_messages_are_blamed_on_what_they_name() {
             none.clone(),
             "invalid: invalid type: string \"challenge\", expected an event object",
         ),
+        (
+            r#"["EVENT",{"id":"xy","content":"\ud800"}]"#.into(),
+            on_event("xy"),
+            "invalid: id is not 64 lower-case hex digits",
+        ),
+        (
+            r#"["EVENT",{"content":"\ud800","id":"xy"}]"#.into(),
+            on_event("xy"),
+            "invalid: unexpected end of hex escape",
+        ),
+        (
+            r##"["REQ","s",{"#t":["\ud800"]}]"##.into(),
+            on_sub("s"),
+            "invalid: unexpected end of hex escape",
+        ),
         (r#"["REQ"]"#.into(), none.clone(), "invalid: message ends before a subscription id"),
         (r#"["REQ",""]"#.into(), none.clone(), "invalid: subscription id is empty"),
         (
@@ -129,7 +144,7 @@ fn broken_messages_are_blamed_on_what_they_name() {
         ),
         (
             r#"["COUNT","c",{"limit":-1}]"#.into(),
-            on_sub("c"),
+            Blame::Count("c".into()),
             "invalid: invalid type: integer `-1`, expected a non-negative integer as limit",
         ),
         (r#"["CLOSE"]"#.into(), none.clone(), "invalid: message ends before a subscription id"),
