@@ -255,3 +255,120 @@ impl Filings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zeolite_proto::{EventId, Kind, PubKey, TagStr};
+
+    /// An event that counts how often a filter looks at it.
+    struct Counted<'t> {
+        tags: &'t [(u8, &'t str)],
+        looks: std::cell::Cell<usize>,
+    }
+
+    impl EventFields for Counted<'_> {
+        fn id(&self) -> EventId {
+            EventId([7; 32])
+        }
+
+        fn author(&self) -> PubKey {
+            PubKey([7; 32])
+        }
+
+        fn kind(&self) -> Kind {
+            Kind(7)
+        }
+
+        fn for_each_letter_tag(&self, mut visit: impl FnMut(u8, TagStr<'_>)) {
+            self.tags
+                .iter()
+                .for_each(|(letter, text)| visit(*letter, TagStr::Text(text.as_bytes())));
+        }
+
+        fn satisfies(&self, _: &Filter) -> bool {
+            self.looks.set(self.looks.get() + 1);
+            false
+        }
+    }
+
+    fn filter(json: &str) -> Filter {
+        Filter::from_json(json).expect("a filter")
+    }
+
+    /// Each distinct tag is one probe, and a subscriber found by several is looked at once.
+    #[test]
+    fn repeated_tags_cost_one_probe() {
+        let mut index = FilterIndex::new();
+        index.insert([filter(r##"{"#t":["a","b","c"]}"##)], ());
+        let tags = [(b't', "a"), (b't', "b"), (b'u', "a"), (b't', "b")].repeat(500);
+        let event = Counted { tags: &tags, looks: 0.into() };
+        let mut keys = Vec::new();
+        index.push_event_keys(&event, &mut keys);
+        assert_eq!(keys.len(), 2, "nothing is filed under the letter u");
+        index.matches(&event, |_, ()| unreachable!("no filter is satisfied"));
+        assert_eq!(event.looks.get(), 1);
+    }
+
+    /// Lookup follows hits: of many subscribers only those that share a key are looked at.
+    #[test]
+    fn strangers_are_not_looked_at() {
+        let mut index = FilterIndex::new();
+        for number in 0..1000 {
+            index.insert([filter(&format!(r##"{{"#t":["{number}"]}}"##))], ());
+            index.insert([filter(&format!(r#"{{"kinds":[{}]}}"#, 1000 + number))], ());
+        }
+        let event = Counted { tags: &[(b't', "500"), (b't', "none")], looks: 0.into() };
+        index.matches(&event, |_, ()| unreachable!("no filter is satisfied"));
+        assert_eq!(event.looks.get(), 1);
+    }
+
+    /// A handle names one insertion, even after its place is used again.
+    #[test]
+    fn handles_do_not_outlive_their_subscriber() {
+        let mut index = FilterIndex::new();
+        let first = index.insert([filter("{}")], 1);
+        assert_eq!(index.remove(first), Some(1));
+        let second = index.insert([filter("{}")], 2);
+        assert_eq!((first.slot, second.slot), (0, 0));
+        assert_eq!(index.remove(first), None);
+        assert_eq!(index.get(first), None);
+        assert_eq!(index.get_mut(first), None);
+        assert_eq!((index.get(second), index.len()), (Some(&2), 1));
+        assert_eq!(index.filters(second).map(|filters| filters.len()), Some(1));
+    }
+
+    /// Memory follows the subscribers that are there, not those that ever were.
+    #[test]
+    fn memory_returns_after_churn() {
+        let mut index = FilterIndex::new();
+        let empty = index.heap_bytes();
+        let mut held = std::collections::VecDeque::new();
+        let insert = |index: &mut FilterIndex<()>, number: u32| {
+            let filters = [
+                filter(&format!(r##"{{"#t":["x","{number}","{}"]}}"##, number + 1)),
+                filter(&format!(r#"{{"kinds":[{}]}}"#, number % 50)),
+            ];
+            index.insert(filters, ())
+        };
+        for number in 0..1000 {
+            held.push_back(insert(&mut index, number));
+        }
+        let thousand = index.heap_bytes();
+        for number in 1000..30_000 {
+            held.push_back(insert(&mut index, number));
+            let oldest = held.pop_front().expect("a thousand are held");
+            index.remove(oldest).expect("held subscribers are there");
+        }
+        assert!(index.heap_bytes() < 2 * thousand, "{} of {thousand}", index.heap_bytes());
+        for number in 30_000..60_000 {
+            held.push_back(insert(&mut index, number));
+        }
+        for handle in held.drain(..) {
+            index.remove(handle).expect("held subscribers are there");
+        }
+        assert!(index.is_empty() && index.filed == [0; 256]);
+        let left = index.heap_bytes() - empty;
+        assert!(left < 128 * 1024, "{left} bytes left");
+    }
+}

@@ -67,7 +67,7 @@ impl Postings {
         }
         debug_assert_eq!(position, 0, "a single entry stands at the front");
         shard.remove(&hash);
-        if shard.capacity() > 64 && shard.len() < shard.capacity() / 8 {
+        if shard.len() < shard.capacity() / 8 {
             shard.shrink_to(shard.len() * 2);
         }
         None
