@@ -169,6 +169,27 @@ fn broken_messages_are_blamed_on_what_they_name() {
     }
 }
 
+/// A string in the wrong place, which serde_json repeats with escapes, made refusals several times
+/// longer than the message that they refused. They are short, however long it is.
+#[test]
+fn refusals_do_not_repeat_long_strings() {
+    let long = "\\\"\u{200b}".repeat(10_000);
+    for text in [
+        format!("\"{long}\""),
+        format!("[\"{long}\"]"),
+        format!("[\"REQ\",\"s\",\"{long}\"]"),
+        format!("[\"REQ\",\"s\",{{\"{long}\":1}}]"),
+        format!("[\"REQ\",\"s\",{{\"since\":\"{long}\"}}]"),
+        format!("[\"REQ\",\"s\",{{\"ids\":[\"{long}\"]}}]"),
+        format!("[\"EVENT\",\"{long}\"]"),
+        format!("[\"EVENT\",{{\"kind\":\"{long}\"}}]"),
+        format!("[\"EVENT\",{{\"tags\":\"{long}\"}}]"),
+    ] {
+        let error = parse(&text).expect_err("broken");
+        assert!(error.reason.to_string().len() < 1_000, "{}", error.reason);
+    }
+}
+
 proptest! {
     /// No text makes the parser panic, and nothing it says is much longer than the text.
     #[test]
