@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use zeolite_proto::{Filter, Timestamp};
 
-use super::{ScanState, SliceBudget, build};
+use super::{ScanState, build};
 use crate::Store;
 use crate::error::ReadError;
+use crate::slice::SliceBudget;
 
 /// A slice of a count: long enough to make a snapshot's cost small, short enough that no read
 /// transaction grows old.
@@ -26,7 +27,7 @@ pub fn count(
 ) -> Result<Option<u64>, ReadError> {
     let mut snapshot = store.snapshot()?;
     let ceiling = snapshot.ceiling();
-    let (mut union, _) = build(&snapshot, ceiling, filters, |_| None)?;
+    let (mut union, _) = build(&snapshot, filters, |_| None)?;
     let mut counted = 0;
     loop {
         let state = union.slice(&snapshot, now, SLICE, &mut |_, _| {
@@ -39,6 +40,6 @@ pub fn count(
             ScanState::More => {}
         }
         drop(snapshot);
-        snapshot = store.snapshot()?;
+        snapshot = store.snapshot()?.with_ceiling(ceiling);
     }
 }

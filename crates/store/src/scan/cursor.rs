@@ -1,12 +1,13 @@
 //! A walk over one group of entries that outlives any transaction.
 
-use zeolite_proto::{Seq, Timestamp};
+use zeolite_proto::Timestamp;
 
 use super::entry::Entry;
 use super::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
-use super::source::{KeySource, TimePoint};
+use super::source::KeySource;
 use crate::error::ReadError;
 use crate::keys::Prefix;
+use crate::snapshot::TimelinePlace;
 
 /// What does not change in the course of one filter's walk.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +16,6 @@ pub(crate) struct Window {
     pub(crate) newest: Timestamp,
     /// Events made earlier are not looked at.
     pub(crate) oldest: Timestamp,
-    /// Events stored later are not looked at.
-    pub(crate) ceiling: Seq,
 }
 
 /// Holds a small buffer of entries and the place where the next refill begins, so that it can
@@ -30,7 +29,7 @@ pub(crate) struct Cursor {
 
 enum Road {
     Group { prefix: Prefix, below: Entry },
-    Timeline { below: TimePoint },
+    Timeline { below: TimelinePlace },
     Ended,
 }
 
@@ -40,7 +39,7 @@ impl Cursor {
     }
 
     pub(crate) fn timeline(window: Window) -> Self {
-        Self::new(Road::Timeline { below: TimePoint { time: window.newest, id: None } })
+        Self::new(Road::Timeline { below: TimelinePlace { time: window.newest, id: None } })
     }
 
     /// A walk over entries that are all known.
@@ -102,7 +101,6 @@ impl Cursor {
                 .map_or(Road::Ended, |below| Road::Timeline { below }),
             Road::Ended => Road::Ended,
         };
-        self.buffer.retain(|entry| entry.seq() <= window.ceiling);
         self.buffer.reverse();
         self.refill_keys = (self.refill_keys * 2).min(REFILL_KEYS_MAX);
         Ok(())

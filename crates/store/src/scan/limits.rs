@@ -21,9 +21,6 @@ pub(crate) const SAMPLED_EVENTS_MAX: usize = 32;
 /// Past this the answer is "unknown", which NIP-67 allows: about a millisecond.
 pub(crate) const LOOKAHEAD_ENTRIES_MAX: u64 = 1024;
 
-/// Looks between two readings of the clock: about 20 us.
-pub(crate) const LOOKS_PER_CLOCK: u32 = 32;
-
 /// Cost of opening one group: a seek in LMDB and one in every run of the head.
 pub(crate) const OPEN_NS: f64 = 1_500.0;
 

@@ -3,9 +3,10 @@
 use zeolite_proto::{Event, EventId, EventRef, Filter, Seq, TagStr, Timestamp};
 
 use super::entry::Entry;
-use super::source::{KeySource, TimePoint, Value};
+use super::source::{KeySource, Value};
 use crate::error::ReadError;
 use crate::keys::Prefix;
+use crate::snapshot::TimelinePlace;
 
 /// Builds an event whose id is chosen and not the hash of its content, so that ties can be made.
 pub(crate) fn forged(
@@ -40,13 +41,16 @@ pub(crate) fn forged(
 pub(crate) struct MockSource {
     pub(crate) events: Vec<Event>,
     pub(crate) dead: Vec<Seq>,
+    /// What was stored later is not shown.
+    pub(crate) ceiling: Option<Seq>,
     /// Values whose hash is equal to this many others: prefixes collide when it is small.
     pub(crate) hash_values: Option<u8>,
 }
 
 impl MockSource {
     fn entries(&self, wants: impl Fn(EventRef<'_>) -> bool) -> Vec<(Entry, EventId)> {
-        let all = self.events.iter().zip(1..);
+        let shown = self.ceiling.map_or(self.events.len(), |ceiling| ceiling.0 as usize);
+        let all = self.events[..shown].iter().zip(1..);
         let wanted = all.filter(|(event, _)| wants(event.view()));
         wanted.map(|(e, seq)| (Entry::of(e.view(), Seq(seq)), e.view().id())).collect()
     }
@@ -119,11 +123,11 @@ impl KeySource for MockSource {
 
     fn refill_timeline(
         &self,
-        below: TimePoint,
+        below: TimelinePlace,
         oldest: Timestamp,
         max: usize,
         out: &mut Vec<Entry>,
-    ) -> Result<Option<TimePoint>, ReadError> {
+    ) -> Result<Option<TimelinePlace>, ReadError> {
         let mut entries = self.entries(|_| true);
         entries.retain(|(entry, id)| {
             let is_after = entry.time() < below.time
@@ -134,7 +138,7 @@ impl KeySource for MockSource {
         out.extend(entries.iter().take(max).map(|(entry, _)| *entry));
         Ok((entries.len() >= max).then(|| {
             let (entry, id) = entries[max - 1];
-            TimePoint { time: entry.time(), id: Some(id) }
+            TimelinePlace { time: entry.time(), id: Some(id) }
         }))
     }
 

@@ -5,6 +5,7 @@ use zeolite_proto::{EventId, EventRef, Kind, PubKey, Seq, TagStr, Timestamp};
 use super::entry::Entry;
 use crate::error::ReadError;
 use crate::keys::Prefix;
+use crate::snapshot::TimelinePlace;
 
 /// What the entries of one group of an index have in common.
 #[derive(Clone, Copy)]
@@ -19,19 +20,11 @@ pub(crate) enum Value<'a> {
     Tag(u8, TagStr<'a>),
 }
 
-/// A place in the timeline: after the event with this time and id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimePoint {
-    pub(crate) time: Timestamp,
-    /// `None`: before every event of this second.
-    pub(crate) id: Option<EventId>,
-}
-
 /// Ordered walks over a store's index entries, and the events they lead to.
 ///
 /// The entries of one group come in [answer order](Entry). An entry may lead to an event that does
 /// not have the value asked for (hashes collide) or to none (it is dead), never the other way
-/// round.
+/// round. Events stored after the scan began are not shown.
 pub(crate) trait KeySource {
     /// The leading bytes of a value's group.
     fn prefix(&self, value: Value<'_>) -> Prefix;
@@ -51,11 +44,11 @@ pub(crate) trait KeySource {
     /// ids.
     fn refill_timeline(
         &self,
-        below: TimePoint,
+        below: TimelinePlace,
         oldest: Timestamp,
         max: usize,
         out: &mut Vec<Entry>,
-    ) -> Result<Option<TimePoint>, ReadError>;
+    ) -> Result<Option<TimelinePlace>, ReadError>;
 
     /// Where the event with this id stands.
     fn find_id(&self, id: &EventId) -> Result<Option<Entry>, ReadError>;

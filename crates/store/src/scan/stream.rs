@@ -1,34 +1,14 @@
 //! The events that one filter matches, in answer order.
 
-use std::time::{Duration, Instant};
-
 use zeolite_proto::{EventId, EventRef, Filter, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
-use super::limits::{LOOKAHEAD_ENTRIES_MAX, LOOKS_PER_CLOCK};
+use super::limits::LOOKAHEAD_ENTRIES_MAX;
 use super::merge::Merge;
 use super::source::KeySource;
 use crate::error::ReadError;
-
-/// How long a slice may still go on. It always allows a few steps, so that every slice advances.
-pub(crate) struct Pace {
-    started: Instant,
-    time_max: Duration,
-    steps: u32,
-}
-
-impl Pace {
-    pub(crate) fn new(time_max: Duration) -> Self {
-        Self { started: Instant::now(), time_max, steps: 0 }
-    }
-
-    /// Counts a step that costs about a microsecond; true when the time is over.
-    pub(crate) fn step(&mut self) -> bool {
-        self.steps += 1;
-        self.steps.is_multiple_of(LOOKS_PER_CLOCK) && self.started.elapsed() >= self.time_max
-    }
-}
+use crate::slice::Meter;
 
 /// What looking for the next match came to.
 pub(crate) enum Found<'s> {
@@ -106,14 +86,14 @@ impl Stream {
         &mut self,
         source: &'s impl KeySource,
         now: Timestamp,
-        pace: &mut Pace,
+        meter: &mut Meter,
     ) -> Result<Found<'s>, ReadError> {
         if let Some(entry) = self.put_back.take()
             && let Some(event) = self.look(source, entry, now)?
         {
             return Ok(Found::Event(entry, event));
         }
-        if !self.open(source, pace)? {
+        if !self.open(source, meter)? {
             return Ok(Found::Paused);
         }
         loop {
@@ -127,7 +107,7 @@ impl Stream {
             if self.is_lookahead_over() {
                 return Ok(Found::Ended);
             }
-            if pace.step() {
+            if meter.is_over() {
                 return Ok(Found::Paused);
             }
         }
@@ -144,14 +124,14 @@ impl Stream {
     }
 
     /// Finds the first entry of every walk. False when the time was over before.
-    fn open(&mut self, source: &impl KeySource, pace: &mut Pace) -> Result<bool, ReadError> {
+    fn open(&mut self, source: &impl KeySource, meter: &mut Meter) -> Result<bool, ReadError> {
         if let Feed::Ids(next, found) = &mut self.feed {
             let ids: &[EventId] = self.filter.ids.as_deref().unwrap_or_default();
             while let Some(id) = ids.get(*next) {
                 *next += 1;
                 let entry = source.find_id(id)?;
-                found.extend(entry.filter(|entry| entry.seq() <= self.window.ceiling));
-                if pace.step() {
+                found.extend(entry);
+                if meter.is_over() {
                     return Ok(false);
                 }
             }
@@ -160,7 +140,7 @@ impl Stream {
         }
         if let Feed::Walks(merge) = &mut self.feed {
             while merge.open_one(source, self.window)? {
-                if pace.step() {
+                if meter.is_over() {
                     return Ok(false);
                 }
             }

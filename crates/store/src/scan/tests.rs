@@ -67,12 +67,11 @@ fn filters(ids: Vec<EventId>) -> impl Strategy<Value = Filter> {
 /// Runs a scan in slices of the given sizes, over and over.
 fn scan(
     source: &MockSource,
-    ceiling: Seq,
     filters: &[Filter],
     slices: &[usize],
 ) -> (Vec<Seq>, bool, Plans) {
     let (mut union, plans) =
-        build(source, ceiling, filters, |filter| filter.limit).expect("the mock never fails");
+        build(source, filters, |filter| filter.limit).expect("the mock never fails");
     let mut given = Vec::new();
     for events_max in slices.iter().cycle() {
         let budget = SliceBudget { events_max: *events_max, time_max: Duration::ZERO };
@@ -117,7 +116,8 @@ fn cases() -> impl Strategy<Value = (MockSource, Vec<Filter>, Vec<usize>)> {
         let dead = prop::collection::vec(1..=events.len() as u64, 0..10);
         let collisions = prop::option::weighted(0.3, 1..3_u8);
         let source = (Just(events), dead, collisions).prop_map(|(events, dead, hash_values)| {
-            MockSource { events, dead: dead.into_iter().map(Seq).collect(), hash_values }
+            let dead = dead.into_iter().map(Seq).collect();
+            MockSource { events, dead, hash_values, ceiling: None }
         });
         let filters = prop::collection::vec(filters(ids), 1..4);
         (source, filters, prop::collection::vec(1..40_usize, 1..5))
@@ -132,7 +132,7 @@ proptest! {
     /// was left out.
     #[test]
     fn a_sliced_scan_gives_the_plain_answer((source, filters, slices) in cases()) {
-        let (given, complete, plans) = scan(&source, Seq(u64::MAX), &filters, &slices);
+        let (given, complete, plans) = scan(&source, &filters, &slices);
         prop_assert_eq!((given, complete), naive(&source, &filters), "{:?}", plans);
     }
 
@@ -140,7 +140,8 @@ proptest! {
     #[test]
     fn nothing_above_the_ceiling_is_given((source, filters, slices) in cases(), part in 0..100u64) {
         let ceiling = source.events.len() as u64 * part / 100;
-        let (given, complete, _) = scan(&source, Seq(ceiling), &filters, &slices);
+        let source = MockSource { ceiling: Some(Seq(ceiling)), ..source };
+        let (given, complete, _) = scan(&source, &filters, &slices);
         let below = MockSource { events: source.events[..ceiling as usize].to_vec(), ..source };
         prop_assert_eq!((given, complete), naive(&below, &filters));
     }
@@ -149,7 +150,7 @@ proptest! {
 fn check_plan(events: Vec<Event>, filter: &str, chosen: Dimension) {
     let source = MockSource { events, ..MockSource::default() };
     let filter = Filter::from_json(filter).expect("a good filter");
-    let (given, complete, plans) = scan(&source, Seq(u64::MAX), &[filter.clone()], &[7]);
+    let (given, complete, plans) = scan(&source, &[filter.clone()], &[7]);
     assert_eq!((given, complete), naive(&source, &[filter]));
     assert_eq!(plans[0].0, chosen, "{:?}", plans[0].1);
 }

@@ -2,12 +2,12 @@
 
 use zeolite_proto::{EventRef, Seq, Timestamp};
 
-use super::SliceBudget;
 use super::entry::Entry;
 use super::source::KeySource;
-use super::stream::{Found, Pace, Stream};
+use super::stream::{Found, Stream};
 use super::ScanState;
 use crate::error::ReadError;
+use crate::slice::{Meter, SliceBudget};
 
 /// The streams of one REQ.
 ///
@@ -41,11 +41,10 @@ impl Union {
         budget: SliceBudget,
         sink: &mut dyn FnMut(Seq, EventRef<'_>) -> bool,
     ) -> Result<ScanState, ReadError> {
-        let mut pace = Pace::new(budget.time_max);
+        let mut meter = Meter::start(budget);
         let mut heads: Heads<'_> = vec![None; self.streams.len()];
-        let mut left = budget.events_max.max(1);
         let state = loop {
-            if !self.fill(&mut heads, source, now, &mut pace)? {
+            if !self.fill(&mut heads, source, now, &mut meter)? {
                 break ScanState::More;
             }
             let Some(best) = best(&heads) else {
@@ -53,8 +52,8 @@ impl Union {
             };
             let Some((entry, event)) = heads[best] else { unreachable!("the best is a head") };
             if self.take(&mut heads, entry.seq()) {
-                left -= 1;
-                if !sink(entry.seq(), event) || left == 0 || pace.step() {
+                meter.count_event();
+                if !sink(entry.seq(), event) || meter.is_over() {
                     break ScanState::More;
                 }
             }
@@ -74,14 +73,14 @@ impl Union {
         heads: &mut Heads<'s>,
         source: &'s S,
         now: Timestamp,
-        pace: &mut Pace,
+        meter: &mut Meter,
     ) -> Result<bool, ReadError> {
         for (index, head) in heads.iter_mut().enumerate() {
             if head.is_some() || self.has_ended(index) {
                 continue;
             }
             let stream = &mut self.streams[index];
-            match stream.find(source, now, pace)? {
+            match stream.find(source, now, meter)? {
                 Found::Event(entry, event) => *head = Some((entry, event)),
                 Found::Paused => return Ok(false),
                 Found::Ended => {

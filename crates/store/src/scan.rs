@@ -23,8 +23,7 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
+use zeolite_proto::limits::CREATED_AT_MAX;
 use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
 
 pub use count::count;
@@ -37,6 +36,7 @@ use self::stream::Stream;
 use self::union::Union;
 use crate::Store;
 use crate::error::ReadError;
+use crate::slice::SliceBudget;
 
 /// What an operator allows a filter's `limit` to be. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,21 +54,6 @@ impl ScanOptions {
             (limit, max) => limit.or(max),
         }
     }
-}
-
-/// How long a slice may take. It ends at the first of the two, but never without any progress.
-#[derive(Clone, Copy, Debug)]
-pub struct SliceBudget {
-    /// Events given at most; 0 counts as 1.
-    pub events_max: usize,
-    /// Time after which no further event is looked for. The clock is read once in some tens of
-    /// events, so that a slice may take about 20 us longer.
-    pub time_max: Duration,
-}
-
-impl SliceBudget {
-    /// No bounds: for tools that have the store to themselves.
-    pub const UNBOUNDED: Self = Self { events_max: usize::MAX, time_max: Duration::MAX };
 }
 
 /// Whether a scan has more to give.
@@ -102,7 +87,7 @@ impl Scan {
     ) -> Result<Self, ReadError> {
         let snapshot = store.snapshot()?;
         let ceiling = snapshot.ceiling();
-        let (union, plans) = build(&snapshot, ceiling, filters, |f| options.limit(f))?;
+        let (union, plans) = build(&snapshot, filters, |filter| options.limit(filter))?;
         Ok(Self { store: store.clone(), ceiling, union, plans })
     }
 
@@ -119,7 +104,7 @@ impl Scan {
         budget: SliceBudget,
         sink: &mut dyn FnMut(Seq, EventRef<'_>) -> bool,
     ) -> Result<ScanState, ReadError> {
-        let snapshot = self.store.snapshot()?;
+        let snapshot = self.store.snapshot()?.with_ceiling(self.ceiling);
         self.union.slice(&snapshot, now, budget, sink)
     }
 
@@ -138,11 +123,13 @@ impl Scan {
     }
 }
 
+/// No event is made later.
+const LAST_SECOND: Timestamp = Timestamp(CREATED_AT_MAX);
+
 type Plans = Vec<(Dimension, Vec<Considered>)>;
 
 fn build(
     source: &impl KeySource,
-    ceiling: Seq,
     filters: &[Filter],
     limit: impl Fn(&Filter) -> Option<u64>,
 ) -> Result<(Union, Plans), ReadError> {
@@ -150,9 +137,8 @@ fn build(
     let mut plans = Vec::with_capacity(filters.len());
     for filter in filters {
         let window = Window {
-            newest: filter.until.unwrap_or(Timestamp(u64::MAX)),
+            newest: filter.until.unwrap_or(LAST_SECOND).min(LAST_SECOND),
             oldest: filter.since.unwrap_or_default(),
-            ceiling,
         };
         let limit = limit(filter);
         let Plan { chosen, considered, feed } = plan(filter, limit, source, window)?;

@@ -1,0 +1,35 @@
+//! The store's targets, measured: `cargo bench -p zeolite-store` with a million events, with
+//! `-- --short` fifty thousand. Everything that comes back is compared with the corpus.
+#![allow(clippy::print_stdout, reason = "a benchmark reports")]
+#![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
+#![allow(unreachable_pub, reason = "modules of a program")]
+
+mod append;
+mod corpus;
+mod expected;
+mod read;
+mod report;
+
+use report::Report;
+
+fn main() {
+    let is_short = std::env::args().any(|arg| arg == "--short");
+    let events = if is_short { 50_000 } else { 1_000_000 };
+    let mut report = Report::new(events);
+    let dir = tempfile::tempdir().unwrap();
+
+    let corpus = corpus::generate(events, SMALL_CONTENT_CHARS);
+    let store = append::run(&mut report, &corpus, dir.path(), 1_000.0);
+    read::run(&mut report, &corpus, &store);
+    drop((store, corpus));
+
+    let corpus = corpus::generate(events / 5, LARGE_CONTENT_CHARS);
+    let dir = tempfile::tempdir().unwrap();
+    append::run(&mut report, &corpus, dir.path(), 1_400.0);
+    report.finish();
+}
+
+/// Makes events of about 700 bytes of JSON on average.
+const SMALL_CONTENT_CHARS: usize = 150;
+/// Makes events of about 1.1 kB of JSON on average.
+const LARGE_CONTENT_CHARS: usize = 850;
