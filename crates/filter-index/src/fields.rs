@@ -1,6 +1,6 @@
 //! What the index asks of an event.
 
-use zeolite_proto::{EventId, EventRef, Filter, Kind, PubKey, TagStr};
+use zeolite_proto::{EventId, EventRef, Filter, Kind, Matcher, PubKey, TagStr};
 
 /// An event, as far as the index needs to see it.
 pub trait EventFields {
@@ -17,11 +17,12 @@ pub trait EventFields {
     /// one-letter name, value at position 1), doubles included.
     fn for_each_letter_tag(&self, visit: impl FnMut(u8, TagStr<'_>));
 
-    /// Whether the event satisfies all of the filter, `limit` aside.
+    /// Says of each filter whether the event satisfies all of it, `limit` aside.
     ///
     /// It may only say yes if the event carries one of the values of every list in the filter:
-    /// what the index does not find by those values it never asks about.
-    fn satisfies(&self, filter: &Filter) -> bool;
+    /// what the index does not find by those values it never asks about. Called once for an event
+    /// that is asked about many filters.
+    fn matcher(&self) -> impl Fn(&Filter) -> bool;
 }
 
 impl EventFields for EventRef<'_> {
@@ -41,7 +42,8 @@ impl EventFields for EventRef<'_> {
         self.letter_tags().for_each(|(letter, value)| visit(letter, value));
     }
 
-    fn satisfies(&self, filter: &Filter) -> bool {
-        filter.matches(*self)
+    fn matcher(&self) -> impl Fn(&Filter) -> bool {
+        let matcher = Matcher::new(*self);
+        move |filter| matcher.satisfies(filter)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ids::{EventId, PubKey};
 use crate::kind::Kind;
+use crate::matcher::SortedTags;
 use crate::numbers::Timestamp;
 use crate::record::{EventRef, TagStr};
 
@@ -69,12 +70,16 @@ impl TagValue {
 impl Filter {
     /// Whether the event satisfies every condition (`limit` and `search` aside).
     pub fn matches(&self, event: EventRef<'_>) -> bool {
+        self.matches_fields(event) && self.tags.iter().all(|tag| tag.matches(event))
+    }
+
+    /// Whether the event satisfies every condition but those on tags.
+    pub(crate) fn matches_fields(&self, event: EventRef<'_>) -> bool {
         self.since.is_none_or(|since| event.created_at() >= since)
             && self.until.is_none_or(|until| event.created_at() <= until)
             && contains(self.kinds.as_deref(), || event.kind())
             && contains(self.authors.as_deref(), || event.pubkey())
             && contains(self.ids.as_deref(), || event.id())
-            && self.tags.iter().all(|tag| tag.matches(event))
     }
 
     /// True if no event can match, whatever it is.
@@ -94,20 +99,15 @@ fn contains<T: Ord>(list: Option<&[T]>, value: impl FnOnce() -> T) -> bool {
 impl TagFilter {
     /// Whether the event's tags satisfy this condition.
     pub fn matches(&self, event: EventRef<'_>) -> bool {
-        let mut on_event =
-            event.letter_tags().filter(|(letter, _)| *letter == self.letter).map(|(_, v)| v);
         if self.all {
-            !self.values.is_empty()
-                && self.values.iter().all(|value| {
-                    let mut tags = event.letter_tags();
-                    tags.any(|(letter, found)| letter == self.letter && found == value.view())
-                })
-        } else {
-            on_event.any(|found| self.position(found).is_some())
+            // Sorted, so that many values on many tags do not cost their product.
+            return self.matches_sorted(&SortedTags::new(event));
         }
+        let mut tags = event.letter_tags();
+        tags.any(|(letter, value)| letter == self.letter && self.has(value))
     }
 
-    fn position(&self, value: TagStr<'_>) -> Option<usize> {
-        self.values.binary_search_by(|probe| probe.view().cmp(&value)).ok()
+    pub(crate) fn has(&self, value: TagStr<'_>) -> bool {
+        self.values.binary_search_by(|probe| probe.view().cmp(&value)).is_ok()
     }
 }

@@ -129,6 +129,11 @@ impl<'a> EventRef<'a> {
         Tags { rest: &self.record[TAGS_AT..self.tags_end] }
     }
 
+    /// The size of the tag section, a bound on the number of tags that costs no walk.
+    pub(crate) fn tags_bytes(self) -> usize {
+        self.tags_end - TAGS_AT
+    }
+
     /// The tags that filters can find: those with a one-letter name and a value (NIP-01).
     pub fn letter_tags(self) -> impl Iterator<Item = (u8, TagStr<'a>)> {
         self.tags().filter_map(|tag| {
