@@ -1,1 +1,47 @@
-//! Under way.
+//! The event store: an LMDB log that is the truth, indexes that may lag behind it, and the head
+//! that covers the difference in memory.
+//!
+//! [`open`] gives three things. [`Store`] is a cheap handle for readers. [`Admitter`] decides about
+//! events, gives them their [`Seq`](zeolite_proto::Seq) and makes them visible. [`Committer`] makes
+//! batches durable and moves keys from the head into LMDB in slices. Admitter and committer may
+//! live on different threads; what one admits goes to the other in order.
+//!
+//! The format is described in `docs/store-format.md`.
+
+mod admission;
+mod admit;
+mod batch;
+mod commit;
+mod deletion;
+mod draft;
+mod env;
+mod error;
+mod flush;
+mod head;
+mod keys;
+pub mod limits;
+mod options;
+mod purge;
+mod read_log;
+mod recovery;
+mod room;
+mod run;
+mod slice;
+mod snapshot;
+mod store;
+mod tombs;
+mod vanish;
+mod vanish_job;
+mod version;
+
+pub use admit::{Admitted, Admitter, Outcome};
+pub use batch::PendingBatch;
+pub use commit::Committer;
+pub use error::{CommitError, OpenError, ReadError, WriteError};
+pub use options::{Durability, Options};
+pub use recovery::Recovery;
+pub use slice::SliceBudget;
+pub use snapshot::Snapshot;
+pub use store::{Store, open};
+
+pub(crate) use store::Inner;

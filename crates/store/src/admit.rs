@@ -1,0 +1,195 @@
+//! The admitter: decides, numbers, publishes.
+
+use std::sync::Arc;
+
+use zeolite_proto::{Event, Seq, Timestamp, Verified};
+
+use crate::Inner;
+use crate::batch::{Batch, PendingBatch};
+use crate::draft::{Draft, Place};
+use crate::env::WriterLock;
+use crate::error::{OpenError, ReadError, WriteError};
+use crate::head::MergedRun;
+use crate::limits::EXPIRE_KEYS_PER_EVENT;
+use crate::run::Run;
+use crate::snapshot::Snapshot;
+use crate::store::Store;
+use crate::vanish_job::VanishJobs;
+use crate::version::{BarCause, Version};
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in the store, under this seq.
+    Stored(Seq),
+    /// It was in the store already.
+    Duplicate,
+    /// A newer version of its address is or was stored.
+    Superseded,
+    /// Its author, or the recipient of a gift wrap, deleted it (NIP-09).
+    Deleted,
+    /// Its author, or the recipient of a gift wrap, vanished (NIP-62).
+    Vanished,
+    /// It expired before it arrived (NIP-40).
+    Expired,
+    /// The store has no room left but for deletions. This says nothing of the event.
+    Full,
+}
+
+/// What a call of the admitter did.
+pub struct Admitted {
+    /// What became of each event, in the order they were given.
+    pub outcomes: Vec<Outcome>,
+    /// The events that are new in the store, in seq order: what the live feed carries. An event
+    /// that the same call removed again is not among them (E-34).
+    pub stored: Arc<[(Seq, Event)]>,
+    /// How many stored events were removed.
+    pub removed: usize,
+    /// To be given to the committer, in order. Nothing of the above is durable before.
+    pub pending: PendingBatch,
+}
+
+/// Decides which events are stored, gives them their seq and makes them visible.
+pub struct Admitter {
+    inner: Arc<Inner>,
+    last_seq: Seq,
+    next_number: u64,
+    jobs: VanishJobs,
+    _lock: Arc<WriterLock>,
+}
+
+impl Admitter {
+    pub(crate) fn new(store: &Store, lock: Arc<WriterLock>) -> Result<Self, OpenError> {
+        let inner = Arc::clone(&store.0);
+        let head = inner.head.load();
+        let mut jobs = VanishJobs::default();
+        for vanish in head.vanishing.iter() {
+            jobs.add(&inner.keys, *vanish);
+        }
+        Ok(Self { inner, last_seq: head.last_seq, next_number: 1, jobs, _lock: lock })
+    }
+
+    /// Decides about events, each as if it came alone, in the order given.
+    ///
+    /// `now` is what expirations are held against. Events of ephemeral kinds do not belong here.
+    pub fn admit(
+        &mut self,
+        events: Vec<Verified<Event>>,
+        now: Timestamp,
+    ) -> Result<Admitted, WriteError> {
+        self.run(|draft| events.into_iter().map(|event| draft.admit(event, now)).collect())
+    }
+
+    /// Removes events on the operator's behalf. They may come back: no tombstone is left.
+    pub fn remove(&mut self, seqs: &[Seq]) -> Result<Admitted, WriteError> {
+        self.run(|draft| {
+            for seq in seqs {
+                if draft.snapshot.get(*seq)?.is_some() {
+                    draft.remove(Place::Stored(*seq));
+                }
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    /// Removes up to `max` events whose time is over (NIP-40). To be called from time to time;
+    /// it also goes on with the removals that requests to vanish ask for.
+    pub fn expire(&mut self, now: Timestamp, max: usize) -> Result<Admitted, WriteError> {
+        self.run(|draft| {
+            for (seq, version, address) in expired(draft.snapshot, now, max)? {
+                draft.remove(Place::Stored(seq));
+                if let Some(address) = address {
+                    draft.bar_address(&address, version, BarCause::Expiry)?;
+                }
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    /// True while events are still to be removed on behalf of requests to vanish. Every call goes
+    /// on with it.
+    pub fn has_unfinished_removals(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    fn run(
+        &mut self,
+        fill: impl FnOnce(&mut Draft<'_>) -> Result<Vec<Outcome>, ReadError>,
+    ) -> Result<Admitted, WriteError> {
+        let inner = Arc::clone(&self.inner);
+        check_running(&inner)?;
+        let snapshot = Snapshot::take(&inner)?;
+        let mut draft = Draft::new(&snapshot, self.last_seq);
+        let outcomes = fill(&mut draft)?;
+        let mut jobs = self.jobs.clone();
+        for vanish in &draft.new_vanishes {
+            jobs.add(&inner.keys, *vanish);
+        }
+        jobs.work(&mut draft)?;
+        let batch = Arc::new(draft.finish(self.next_number));
+        drop(snapshot);
+        self.publish(&batch, &jobs)?;
+        self.jobs = jobs;
+        self.last_seq = batch.last_seq;
+        self.next_number += 1;
+        Ok(Admitted {
+            outcomes,
+            stored: Arc::clone(&batch.events),
+            removed: batch.removed.len(),
+            pending: PendingBatch(batch),
+        })
+    }
+
+    fn publish(&self, batch: &Arc<Batch>, jobs: &VanishJobs) -> Result<(), WriteError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let run = (!batch.events.is_empty()).then(|| {
+            let events = batch.events.iter().map(|(seq, event)| (*seq, event.view()));
+            let run = Run::new(&self.inner.keys, events, batch.last_seq);
+            MergedRun::prepare(&self.inner.head.load(), run)
+        });
+        self.inner.head.update(|head| {
+            // A failed commit takes back what is in the head under this same lock; nothing may
+            // follow it.
+            check_running(&self.inner)?;
+            if let Some(run) = run {
+                run.publish(head);
+            }
+            head.uncommitted.push(Arc::clone(batch));
+            head.vanishing = jobs.unfinished().collect();
+            head.last_seq = batch.last_seq;
+            Ok(())
+        })
+    }
+}
+
+fn check_running(inner: &Inner) -> Result<(), WriteError> {
+    match inner.stopped() {
+        Some(reason) => Err(WriteError::Stopped(reason.into())),
+        None => Ok(()),
+    }
+}
+
+type ExpiredEvent = (Seq, Version, Option<zeolite_proto::Address>);
+
+/// Up to `max` stored events whose time is over.
+fn expired(
+    snapshot: &Snapshot<'_>,
+    now: Timestamp,
+    max: usize,
+) -> Result<Vec<ExpiredEvent>, ReadError> {
+    let mut keys = Vec::new();
+    let keys_max = max.saturating_mul(EXPIRE_KEYS_PER_EVENT);
+    snapshot.index_from(&snapshot.inner.keys.expires(), now, keys_max, &mut keys)?;
+    let mut expired = Vec::new();
+    for key in keys {
+        if expired.len() == max {
+            break;
+        }
+        if let Some(event) = snapshot.get(key.seq())?.filter(|event| event.is_expired(now)) {
+            expired.push((key.seq(), Version::of(event), event.address()));
+        }
+    }
+    Ok(expired)
+}

@@ -1,0 +1,233 @@
+//! The committer: makes batches durable, and takes the head's keys along in slices.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use heed::{PutFlags, RwTxn};
+use rustc_hash::FxHashSet;
+use zeolite_proto::Seq;
+
+use crate::Inner;
+use crate::batch::{Batch, PendingBatch};
+use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
+use crate::error::{CommitError, OpenError, ReadError};
+use crate::flush::{Drain, is_due, slice_keys};
+use crate::purge::{bury, purge_slice};
+use crate::recovery::unfinished_vanishes;
+use crate::room::is_full;
+use crate::store::Store;
+
+/// Makes batches durable: one LMDB transaction for all that are waiting, with a slice of flush and
+/// a slice of purge, and one sync.
+pub struct Committer {
+    inner: Arc<Inner>,
+    /// Everything up to here is in LMDB's indexes.
+    indexed_through: Seq,
+    /// Everything up to here is in the log.
+    durable: Seq,
+    next_number: u64,
+    drain: Option<Drain>,
+    /// Removed events whose keys may be in the head.
+    dead_in_head: FxHashSet<Seq>,
+    _lock: Arc<WriterLock>,
+}
+
+/// What a transaction did beside its batches, to be told to the head once it is committed.
+#[derive(Default)]
+struct Done {
+    is_worth_a_commit: bool,
+    purged: usize,
+    is_full: bool,
+}
+
+impl Committer {
+    pub(crate) fn new(
+        store: &Store,
+        lock: Arc<WriterLock>,
+        meta: &Meta,
+    ) -> Result<Self, OpenError> {
+        let inner = Arc::clone(&store.0);
+        let txn = inner.env.read_txn()?;
+        let is_full = is_full(&inner, &txn, &inner.head.load())?;
+        drop(txn);
+        inner.is_full.store(is_full, Ordering::Relaxed);
+        Ok(Self {
+            indexed_through: meta.indexed_through,
+            durable: inner.head.load().last_seq,
+            next_number: 1,
+            drain: None,
+            dead_in_head: FxHashSet::default(),
+            _lock: lock,
+            inner,
+        })
+    }
+
+    /// Commits batches, all or none. They are as durable as the store's options say when this
+    /// returns. Without batches it goes on with flush and purge, if there is something to do.
+    ///
+    /// After an error nothing of these batches, or of what was admitted after them, is in the
+    /// store any more, and it refuses writes until it is reopened; reads go on.
+    ///
+    /// # Panics
+    ///
+    /// If batches are left out or come in another order than they were admitted in.
+    pub fn commit(&mut self, batches: Vec<PendingBatch>) -> Result<(), CommitError> {
+        let batches: Vec<_> = batches.into_iter().map(|pending| pending.0).collect();
+        self.commit_with(&batches, false).map(drop)
+    }
+
+    /// Moves the whole head into LMDB's indexes and empties the graveyard: an orderly close, after
+    /// which opening is quick.
+    pub fn flush_all(&mut self) -> Result<(), CommitError> {
+        while self.commit_with(&[], true)? {}
+        Ok(())
+    }
+
+    /// True if it changed something.
+    fn commit_with(&mut self, batches: &[Arc<Batch>], flush: bool) -> Result<bool, CommitError> {
+        if let Some(reason) = self.inner.stopped() {
+            return Err(CommitError::Stopped(reason.into()));
+        }
+        for batch in batches {
+            assert_eq!(batch.number, self.next_number, "batches are committed in order");
+            self.next_number += 1;
+        }
+        let result = self.try_commit(batches, flush);
+        if let Err(error) = &result {
+            self.stop(error);
+        }
+        result
+    }
+
+    fn try_commit(&mut self, batches: &[Arc<Batch>], flush: bool) -> Result<bool, CommitError> {
+        let inner = Arc::clone(&self.inner);
+        let mut txn = inner.env.write_txn()?;
+        let mut done = Done::default();
+        for batch in batches.iter().filter(|batch| !batch.is_empty()) {
+            self.write_batch(&mut txn, batch)?;
+            done.is_worth_a_commit = true;
+        }
+        let durable = batches.last().map_or(self.durable, |batch| batch.last_seq);
+        if durable > self.durable {
+            put_seq(&inner.tables, &mut txn, meta::LAST_SEQ, durable)?;
+        }
+        let new_events = batches.iter().map(|batch| batch.events.len()).sum();
+        self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
+        done.purged = purge_slice(&inner.tables, &mut txn, self.indexed_after_drain())?;
+        if !(done.is_worth_a_commit || done.purged > 0) {
+            return Ok(false);
+        }
+        done.is_full = is_full(&inner, &txn, &inner.head.load())?;
+        txn.commit()?;
+        self.durable = durable;
+        self.publish(batches, &done);
+        Ok(true)
+    }
+
+    fn write_batch(&mut self, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), ReadError> {
+        let tables = &self.inner.tables;
+        for (seq, event) in batch.events.iter() {
+            let record = event.view().record();
+            tables.log.put_with_flags(txn, PutFlags::APPEND, &seq_key(*seq), record)?;
+        }
+        for seq in &batch.removed {
+            let was_there = bury(tables, txn, &self.inner.keys, *seq)?;
+            if was_there && *seq > self.indexed_through {
+                self.dead_in_head.insert(*seq);
+            }
+        }
+        write_tombs(&self.inner, txn, batch)?;
+        Ok(())
+    }
+
+    fn flush_slice(
+        &mut self,
+        txn: &mut RwTxn<'_>,
+        durable: Seq,
+        new_events: usize,
+        flush: bool,
+        done: &mut Done,
+    ) -> Result<(), heed::Error> {
+        let head = self.inner.head.load();
+        if self.drain.is_none() && (flush || is_due(&head, &self.inner.options)) {
+            self.drain = self.inner.head.update(|head| Drain::begin(head, durable));
+        }
+        let Some(drain) = &mut self.drain else { return Ok(()) };
+        let keys = if flush {
+            drain.keys_left().min(crate::limits::FLUSH_ALL_KEYS)
+        } else {
+            slice_keys(drain.keys_left(), new_events, &head, &self.inner.options)
+        };
+        drain.write_slice(&self.inner.tables, txn, keys, &self.dead_in_head)?;
+        if drain.is_done() {
+            put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, drain.through())?;
+        }
+        done.is_worth_a_commit = true;
+        Ok(())
+    }
+
+    /// What `indexed_through` is in the transaction that is being made.
+    fn indexed_after_drain(&self) -> Seq {
+        match &self.drain {
+            Some(drain) if drain.is_done() => drain.through(),
+            _ => self.indexed_through,
+        }
+    }
+
+    /// Tells the head what is in LMDB since the commit.
+    fn publish(&mut self, batches: &[Arc<Batch>], done: &Done) {
+        self.inner.is_full.store(done.is_full, Ordering::Relaxed);
+        self.indexed_through = self.indexed_after_drain();
+        let drained = self.drain.take_if(|drain| drain.is_done()).map(|drain| drain.runs());
+        if drained.is_some() {
+            let indexed_through = self.indexed_through;
+            self.dead_in_head.retain(|seq| *seq > indexed_through);
+        }
+        let committed = batches.last().map(|batch| batch.number);
+        self.inner.head.update(|head| {
+            if let Some(number) = committed {
+                head.uncommitted.retain(|batch| batch.number > number);
+            }
+            if let Some(runs) = drained {
+                head.runs.drain(..runs);
+                head.draining = 0;
+            }
+        });
+    }
+
+    /// Takes back what was not committed, and refuses writes from here on.
+    fn stop(&mut self, error: &CommitError) {
+        tracing::error!(%error, "a commit failed; the store refuses writes until it is reopened");
+        self.inner.stop(error.to_string());
+        self.drain = None;
+        let txn = self.inner.env.read_txn().map_err(ReadError::from);
+        let vanishing = txn.and_then(|txn| unfinished_vanishes(&self.inner.tables, &txn));
+        self.inner.head.update(|head| {
+            // If even this cannot be read, what is hidden stays hidden.
+            let vanishing = vanishing.unwrap_or_else(|_| Arc::clone(&head.vanishing));
+            head.roll_back(self.durable, vanishing);
+        });
+    }
+}
+
+fn write_tombs(inner: &Inner, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), heed::Error> {
+    let tables = &inner.tables;
+    for key in &batch.tombstones {
+        tables.deleted.put(txn, key, &[])?;
+    }
+    for (key, bar) in &batch.bars {
+        tables.deleted_address.put(txn, key, &bar.to_bytes())?;
+    }
+    for (key, request) in &batch.vanished {
+        tables.vanished.put(txn, &key.0, &request.to_bytes())?;
+    }
+    for (key, request) in &batch.vanishing {
+        match request {
+            Some(request) => tables.vanishing.put(txn, &key.0, &request.to_bytes())?,
+            None => {
+                tables.vanishing.delete(txn, &key.0)?;
+            }
+        }
+    }
+    Ok(())
+}

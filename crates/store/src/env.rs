@@ -1,0 +1,278 @@
+//! The LMDB environment: its tables, the lock that says who writes, and the `meta` entries.
+
+use std::fs::{self, File, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use zeolite_proto::Seq;
+
+use crate::error::{OpenError, ReadError};
+use crate::limits::READERS_MAX;
+use crate::options::{Durability, Options};
+
+/// The format this version reads and writes.
+pub(crate) const FORMAT: u32 = 1;
+
+const LOCK_FILE: &str = "zeolite.lock";
+const DATA_FILE: &str = "data.mdb";
+const TABLES: usize = 9;
+
+pub(crate) type Env = heed::Env<WithoutTls>;
+pub(crate) type ReadTxn<'a> = RoTxn<'a, WithoutTls>;
+pub(crate) type Table = Database<'static, Bytes, Bytes>;
+
+/// The tables, see `docs/store-format.md`.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables {
+    /// seq, 8 bytes -> record.
+    pub(crate) log: Table,
+    /// [`IndexKey`](crate::keys::IndexKey) -> nothing.
+    pub(crate) index: Table,
+    /// The first 37 bytes of a [`TimelineEntry`](crate::keys::TimelineEntry) -> seq, 5 bytes.
+    pub(crate) timeline: Table,
+    /// Target id, deleter -> nothing.
+    pub(crate) deleted: Table,
+    /// [`AddressKey`](crate::keys::AddressKey) -> [`Bar`](crate::version::Bar).
+    pub(crate) deleted_address: Table,
+    /// Public key -> [`Version`](crate::version::Version) of the request to vanish.
+    pub(crate) vanished: Table,
+    /// Public key -> the same, while events are still to be removed on its behalf.
+    pub(crate) vanishing: Table,
+    /// seq, 8 bytes -> the timeline entry, then the index keys, of a removed event.
+    pub(crate) graveyard: Table,
+    /// Name -> value.
+    pub(crate) meta: Table,
+}
+
+const NAMES: [&str; TABLES] = [
+    "log",
+    "index",
+    "timeline",
+    "deleted",
+    "deleted_address",
+    "vanished",
+    "vanishing",
+    "graveyard",
+    "meta",
+];
+
+impl Tables {
+    fn from_array(tables: [Table; TABLES]) -> Self {
+        let [log, index, timeline, deleted, deleted_address, vanished, vanishing, graveyard, meta] =
+            tables;
+        Self {
+            log,
+            index,
+            timeline,
+            deleted,
+            deleted_address,
+            vanished,
+            vanishing,
+            graveyard,
+            meta,
+        }
+    }
+
+    /// Every table with its name.
+    pub(crate) fn named(&self) -> [(&'static str, Table); TABLES] {
+        let tables = [
+            self.log,
+            self.index,
+            self.timeline,
+            self.deleted,
+            self.deleted_address,
+            self.vanished,
+            self.vanishing,
+            self.graveyard,
+            self.meta,
+        ];
+        std::array::from_fn(|at| (NAMES[at], tables[at]))
+    }
+}
+
+/// The names of the `meta` entries.
+pub(crate) mod meta {
+    /// The format number, 4 bytes.
+    pub(crate) const FORMAT: &str = "format";
+    /// The key of the prefix hash, 16 bytes.
+    pub(crate) const HASH_KEY: &str = "hash_key";
+    /// Every event up to this seq, 8 bytes, is in the index and the timeline.
+    pub(crate) const INDEXED_THROUGH: &str = "indexed_through";
+    /// The highest seq ever given to a committed event, 8 bytes.
+    pub(crate) const LAST_SEQ: &str = "last_seq";
+}
+
+/// Holds the right to write to a store for as long as it lives.
+pub(crate) struct WriterLock {
+    _file: File,
+}
+
+impl WriterLock {
+    pub(crate) fn take(dir: &Path) -> Result<Self, OpenError> {
+        let path = dir.join(LOCK_FILE);
+        let io = |source| OpenError::Io { path: path.clone(), source };
+        let mut options = File::options();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // A holder that has not written its pid yet is reported as 0.
+                let _ = file.read_to_string(&mut holder);
+                let pid = holder.trim().parse().unwrap_or(0);
+                return Err(OpenError::InUse { dir: dir.into(), pid });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
+        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Opens for writing; creates directory and tables that are missing.
+pub(crate) fn open_writable(dir: &Path, options: &Options) -> Result<(Env, Tables), OpenError> {
+    let env = open_env(dir, options.map_bytes, flags_of(options.durability))?;
+    // Slots of readers that were killed would keep old pages from being used again.
+    env.clear_stale_readers()?;
+    let txn = env.write_txn()?;
+    let tables = env
+        .create_databases_and_commit(txn, |opener, txn| {
+            let mut tables = Vec::with_capacity(TABLES);
+            for name in NAMES {
+                tables.push(opener.create_database::<Bytes, Bytes>(txn, Some(name))?);
+            }
+            let tables: [_; TABLES] = tables.try_into().expect("one table for each name");
+            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
+        })?
+        .unwrap_commit();
+    let tables = Tables::from_array(tables);
+    let mut txn = env.write_txn()?;
+    init_meta(&tables, &mut txn)?;
+    txn.commit()?;
+    Ok((env, tables))
+}
+
+/// Opens what another process may be writing to; creates nothing.
+pub(crate) fn open_readable(dir: &Path) -> Result<(Env, Tables), OpenError> {
+    if !dir.join(DATA_FILE).exists() {
+        return Err(OpenError::Missing(dir.into()));
+    }
+    let env = open_env(dir, crate::limits::MAP_BYTES_DEFAULT, EnvFlags::READ_ONLY)?;
+    let txn = env.read_txn()?;
+    let tables = env
+        .open_databases_and_commit(txn, |opener, txn| {
+            let mut tables = Vec::with_capacity(TABLES);
+            for name in NAMES {
+                tables.extend(opener.open_database::<Bytes, Bytes>(txn, Some(name))?);
+            }
+            Ok::<_, heed::Error>(match <[_; TABLES]>::try_from(tables) {
+                Ok(tables) => CommitOrAbort::Commit(tables),
+                Err(_) => CommitOrAbort::Abort(()),
+            })
+        })?
+        .commit()
+        .ok_or_else(|| OpenError::Missing(dir.into()))?;
+    Ok((env, Tables::from_array(tables)))
+}
+
+#[allow(unsafe_code, reason = "LMDB maps a file that other programs could change under it")]
+fn open_env(dir: &Path, map_bytes: usize, flags: EnvFlags) -> Result<Env, OpenError> {
+    let io = |source| OpenError::Io { path: dir.into(), source };
+    if !flags.contains(EnvFlags::READ_ONLY) {
+        fs::create_dir_all(dir).map_err(io)?;
+    }
+    let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    options.map_size(map_bytes).max_dbs(TABLES as u32).max_readers(READERS_MAX);
+    // SAFETY: the flags are those of `flags_of` or READ_ONLY; none of them (unlike NO_LOCK or
+    // WRITE_MAP) lets safe code break LMDB's isolation.
+    unsafe { options.flags(flags) };
+    // SAFETY: the files of a store directory are changed through LMDB only; `docs/store-format.md`
+    // tells the operator so. Writers exclude each other by the lock file, and LMDB keeps
+    // readers and the writer apart by its own lock file.
+    Ok(unsafe { options.open(dir)? })
+}
+
+fn flags_of(durability: Durability) -> EnvFlags {
+    match durability {
+        Durability::Durable => EnvFlags::empty(),
+        Durability::Relaxed => EnvFlags::NO_META_SYNC,
+        Durability::Fast => EnvFlags::NO_SYNC,
+    }
+}
+
+fn init_meta(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<(), OpenError> {
+    if tables.meta.is_empty(txn)? {
+        tables.meta.put(txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?;
+        tables.meta.put(txn, meta::HASH_KEY.as_bytes(), &random_key())?;
+        put_seq(tables, txn, meta::INDEXED_THROUGH, Seq::ZERO)?;
+        put_seq(tables, txn, meta::LAST_SEQ, Seq::ZERO)?;
+    }
+    Ok(())
+}
+
+/// 16 bytes that nobody outside can foretell: `RandomState` is seeded by the system.
+fn random_key() -> [u8; 16] {
+    let mut key = [0; 16];
+    for half in key.chunks_exact_mut(8) {
+        half.copy_from_slice(&RandomState::new().build_hasher().finish().to_ne_bytes());
+    }
+    key
+}
+
+/// What the `meta` table says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meta {
+    pub(crate) hash_key: [u8; 16],
+    pub(crate) indexed_through: Seq,
+    pub(crate) last_seq: Seq,
+}
+
+impl Meta {
+    pub(crate) fn read(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self, OpenError> {
+        let found = u32::from_be_bytes(meta_entry(tables, txn, meta::FORMAT)?);
+        if found != FORMAT {
+            return Err(OpenError::Format { found, expected: FORMAT });
+        }
+        let seq = |name| meta_entry(tables, txn, name).map(|bytes| Seq(u64::from_be_bytes(bytes)));
+        Ok(Self {
+            hash_key: meta_entry(tables, txn, meta::HASH_KEY)?,
+            indexed_through: seq(meta::INDEXED_THROUGH)?,
+            last_seq: seq(meta::LAST_SEQ)?,
+        })
+    }
+}
+
+fn meta_entry<const N: usize>(
+    tables: &Tables,
+    txn: &RoTxn<'_>,
+    name: &'static str,
+) -> Result<[u8; N], OpenError> {
+    let bytes = tables.meta.get(txn, name.as_bytes())?;
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(OpenError::DamagedMeta(name))
+}
+
+/// Writes a seq into the `meta` table.
+pub(crate) fn put_seq(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    name: &str,
+    seq: Seq,
+) -> Result<(), heed::Error> {
+    tables.meta.put(txn, name.as_bytes(), &seq.0.to_be_bytes())
+}
+
+/// The key of the `log` and `graveyard` tables.
+pub(crate) fn seq_key(seq: Seq) -> [u8; 8] {
+    seq.0.to_be_bytes()
+}
+
+/// Reads a key of the `log` and `graveyard` tables.
+pub(crate) fn seq_of_key(table: &'static str, key: &[u8]) -> Result<Seq, ReadError> {
+    let bytes = key.try_into().map_err(|_| ReadError::DamagedEntry(table))?;
+    Ok(Seq(u64::from_be_bytes(bytes)))
+}

@@ -1,0 +1,156 @@
+//! The flush: keys of the head on their way into LMDB's indexes, in sorted slices.
+
+use std::sync::Arc;
+
+use heed::RwTxn;
+use rustc_hash::FxHashSet;
+use zeolite_proto::Seq;
+
+use crate::env::Tables;
+use crate::head::Head;
+use crate::limits::FLUSH_KEYS_MIN;
+use crate::options::Options;
+use crate::run::Run;
+
+/// Some runs that are being written out, merged on the way.
+pub(crate) struct Drain {
+    runs: Vec<Arc<Run>>,
+    /// For each run, how many of its index keys are written.
+    index_at: Vec<usize>,
+    /// For each run, how many of its timeline entries are written.
+    timeline_at: Vec<usize>,
+    keys_left: usize,
+}
+
+impl Drain {
+    /// Takes the runs that only hold events up to `durable`, and freezes them in the head.
+    pub(crate) fn begin(head: &mut Head, durable: Seq) -> Option<Self> {
+        let count = head.runs.iter().take_while(|run| run.last_seq <= durable).count();
+        if count == 0 {
+            return None;
+        }
+        head.draining = count;
+        let runs = head.runs[..count].to_vec();
+        Some(Self {
+            index_at: vec![0; count],
+            timeline_at: vec![0; count],
+            keys_left: runs.iter().map(|run| run.keys()).sum(),
+            runs,
+        })
+    }
+
+    /// How many runs of the head this is about: the oldest ones.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The seq up to which everything is indexed once this is done.
+    pub(crate) fn through(&self) -> Seq {
+        self.runs.last().map_or(Seq::ZERO, |run| run.last_seq)
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.keys_left == 0
+    }
+
+    pub(crate) fn keys_left(&self) -> usize {
+        self.keys_left
+    }
+
+    /// Writes up to `keys_max` keys, in order, without those of `dead` events.
+    pub(crate) fn write_slice(
+        &mut self,
+        tables: &Tables,
+        txn: &mut RwTxn<'_>,
+        keys_max: usize,
+        dead: &FxHashSet<Seq>,
+    ) -> Result<(), heed::Error> {
+        for _ in 0..keys_max.min(self.keys_left) {
+            self.keys_left -= 1;
+            if let Some(key) = take_least(&self.runs, &mut self.index_at, |run| &run.index) {
+                if !dead.contains(&key.seq()) {
+                    tables.index.put(txn, &key.0, &[])?;
+                }
+            } else if let Some(entry) =
+                take_least(&self.runs, &mut self.timeline_at, |run| &run.timeline)
+                && !dead.contains(&entry.seq())
+            {
+                tables.timeline.put(txn, entry.key(), entry.value())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the least element that is left in any run.
+fn take_least<T: Copy + Ord>(
+    runs: &[Arc<Run>],
+    taken: &mut [usize],
+    keys_of: impl Fn(&Run) -> &[T],
+) -> Option<T> {
+    let mut least: Option<(T, usize)> = None;
+    for (at, run) in runs.iter().enumerate() {
+        if let Some(key) = keys_of(run).get(taken[at])
+            && least.is_none_or(|(found, _)| *key < found)
+        {
+            least = Some((*key, at));
+        }
+    }
+    let (key, at) = least?;
+    taken[at] += 1;
+    Some(key)
+}
+
+/// True when the head is full enough for a flush to begin. A flush is the cheaper for each key
+/// the more keys it has, so it waits until half of the room is used.
+pub(crate) fn is_due(head: &Head, options: &Options) -> bool {
+    head.events() * 2 >= options.head_events_max || head.bytes() * 2 >= options.head_bytes_max
+}
+
+/// How many keys to write beside `new_events`, so that the drain is done by the time half of the
+/// room that is left in the head is used up. Without new events the least that is worth a commit;
+/// everything once there is no room left.
+pub(crate) fn slice_keys(
+    keys_left: usize,
+    new_events: usize,
+    head: &Head,
+    options: &Options,
+) -> usize {
+    let (events, bytes) = (head.events().max(1), head.bytes());
+    let room_events = options.head_events_max.saturating_sub(events);
+    let room_bytes = options.head_bytes_max.saturating_sub(bytes);
+    let bytes_per_event = (bytes / events).max(1);
+    let room = room_events.min(room_bytes / bytes_per_event) / 2;
+    if room == 0 {
+        return keys_left;
+    }
+    (keys_left * new_events / room).max(FLUSH_KEYS_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(events: usize) -> Head {
+        let run = Run { last_seq: Seq(1), events, index: Vec::new(), timeline: Vec::new() };
+        Head { runs: vec![Arc::new(run)], ..Head::default() }
+    }
+
+    /// The fuller the head and the more arrives, the larger the slices; a full head is emptied.
+    #[test]
+    fn slices_grow_with_the_need() {
+        let options = Options { head_events_max: 1_000, ..Options::default() };
+        assert!(!is_due(&head(499), &options));
+        assert!(is_due(&head(500), &options));
+        for (events, new_events, expected) in [
+            (500, 1, FLUSH_KEYS_MIN),
+            (500, 100, 400_000),
+            (900, 1, 20_000),
+            (1_000, 1, 1_000_000),
+            (5_000, 0, 1_000_000),
+        ] {
+            let keys = slice_keys(1_000_000, new_events, &head(events), &options);
+            assert_eq!(keys, expected, "{events} in the head, {new_events} new");
+        }
+    }
+}

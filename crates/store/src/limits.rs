@@ -1,0 +1,64 @@
+//! The limits of this crate, each with its arithmetic.
+
+/// Size of the address space that LMDB maps by default. The file grows as it fills, so this costs
+/// nothing until it is used: 1 TiB is a thousand million events of 1 kB, and 1/128 of what a
+/// process on x86-64 can address.
+pub const MAP_BYTES_DEFAULT: usize = 1 << 40;
+
+/// Events the head holds before flushing takes precedence over short commits. An event has about
+/// nine index keys of 20 bytes and one timeline entry of 42 bytes, so 262,144 events are about
+/// 58 MB, and reading them back at start takes about half a second.
+pub const HEAD_EVENTS_MAX_DEFAULT: usize = 1 << 18;
+
+/// Bytes of keys the head holds before flushing takes precedence over short commits: twice what
+/// [`HEAD_EVENTS_MAX_DEFAULT`] usual events need. Contact lists of 2,000 tags reach it first.
+pub const HEAD_BYTES_MAX_DEFAULT: usize = 128 << 20;
+
+/// Keys in a run above which it is not merged any further: merging two runs of half this size
+/// moves 12 MB, which takes about 5 ms on the admitter's thread, once in 65,536 events.
+pub(crate) const RUN_KEYS_MAX: usize = 65_536 * 9;
+
+/// Readers of all processes together. Each slot is 64 bytes of the lock file; a process needs as
+/// many as it has threads that read.
+pub(crate) const READERS_MAX: u32 = 1_024;
+
+/// Keys that a flush writes in one commit while the head has room. One put takes about 0.4 us in
+/// sorted order on a store of 1M events, so this adds about 1 ms to a commit.
+pub(crate) const FLUSH_KEYS_MIN: usize = 2_048;
+
+/// Removed events whose keys one commit purges while the graveyard is small. With nine keys each
+/// at about 1 us, this adds about 0.6 ms to a commit.
+pub(crate) const PURGE_EVENTS_MIN: usize = 64;
+
+/// Events that one call to the admitter removes on behalf of requests to vanish. Each costs a
+/// look at its record and about ten keys to purge.
+pub(crate) const VANISH_SLICE_EVENTS: usize = 512;
+
+/// Keys read at a time when the newest version of an address is looked for. There is one live
+/// version; more keys are there only until the removed ones are purged.
+pub(crate) const ADDRESS_LOOK_KEYS: usize = 4;
+
+/// Index keys that one call to the admitter looks at on behalf of requests to vanish: most keys of
+/// a much mentioned author lead to events of others. At about 0.5 us each this is 2 ms.
+pub(crate) const VANISH_SLICE_KEYS: usize = 4_096;
+
+/// Dead index keys that one call for the removal of expired events looks at, for each event it may
+/// remove.
+pub(crate) const EXPIRE_KEYS_PER_EVENT: usize = 8;
+
+/// Events of one run when the head is rebuilt from the log: large enough to be few, small enough
+/// to be sorted in the cache (590,000 keys, 12 MB).
+pub(crate) const RECOVERY_RUN_EVENTS: usize = 1 << 16;
+
+/// Keys of one commit when the whole head is flushed and nobody waits: about a quarter of a second.
+pub(crate) const FLUSH_ALL_KEYS: usize = 1 << 19;
+
+/// Bytes an index entry takes in LMDB: 20 of key, 10 of node, in pages that are two thirds full.
+pub(crate) const INDEX_ENTRY_BYTES: usize = 45;
+
+/// The part of the map that is kept free for deletions: one in 16,
+pub(crate) const RESERVE_FRACTION: usize = 16;
+/// but at least 1 MiB: a commit that removes a few hundred events rewrites up to 200 pages,
+pub(crate) const RESERVE_BYTES_MIN: usize = 1 << 20;
+/// and at most 256 MiB: several commits of the largest slices.
+pub(crate) const RESERVE_BYTES_MAX: usize = 256 << 20;

@@ -1,0 +1,45 @@
+//! What an operator chooses about a store.
+
+use crate::limits::{HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT, MAP_BYTES_DEFAULT};
+
+/// What a commit waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Data and meta page are on disk when a commit returns. Nothing acknowledged is ever lost.
+    #[default]
+    Durable,
+    /// The data is on disk, the meta page follows with the next commit. A crash of the system may
+    /// undo the last commit, but never damages the store.
+    Relaxed,
+    /// Nothing is waited for. A crash of the system may damage the store; a crash of the process
+    /// loses nothing.
+    Fast,
+}
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What a commit waits for.
+    pub durability: Durability,
+    /// Address space for the store, a multiple of the page size. The store cannot grow past it.
+    pub map_bytes: usize,
+    /// Events in the head above which flushing takes precedence over short commits.
+    pub head_events_max: usize,
+    /// Bytes of keys in the head above which flushing takes precedence over short commits.
+    pub head_bytes_max: usize,
+    /// The URLs under which this relay is reached: whom requests to vanish are addressed to
+    /// (NIP-62).
+    pub own_urls: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            map_bytes: MAP_BYTES_DEFAULT,
+            head_events_max: HEAD_EVENTS_MAX_DEFAULT,
+            head_bytes_max: HEAD_BYTES_MAX_DEFAULT,
+            own_urls: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A run: the sorted keys of some consecutive events.
+
+use zeolite_proto::{EventRef, Seq};
+
+use crate::keys::{INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry};
+
+/// The keys of the events of a range of seqs, sorted.
+pub(crate) struct Run {
+    /// The highest seq this run accounts for.
+    pub(crate) last_seq: Seq,
+    /// Events that have keys here.
+    pub(crate) events: usize,
+    pub(crate) index: Vec<IndexKey>,
+    pub(crate) timeline: Vec<TimelineEntry>,
+}
+
+impl Run {
+    pub(crate) fn new<'a>(
+        keys: &KeyMaker,
+        events: impl Iterator<Item = (Seq, EventRef<'a>)>,
+        last_seq: Seq,
+    ) -> Self {
+        let (mut index, mut timeline) = (Vec::new(), Vec::new());
+        for (seq, event) in events {
+            keys.push_index_keys(event, seq, &mut index);
+            timeline.push(TimelineEntry::new(event.created_at(), &event.id(), seq));
+        }
+        index.sort_unstable();
+        timeline.sort_unstable();
+        Self { last_seq, events: timeline.len(), index, timeline }
+    }
+
+    /// Keys of both indexes.
+    pub(crate) fn keys(&self) -> usize {
+        self.index.len() + self.timeline.len()
+    }
+
+    /// Bytes of the keys.
+    pub(crate) fn bytes(&self) -> usize {
+        self.index.len() * INDEX_KEY_BYTES + self.timeline.len() * TIMELINE_ENTRY_BYTES
+    }
+
+    /// Both runs in one; `newer` must be the one that follows `older`.
+    pub(crate) fn merge(older: &Self, newer: &Self) -> Self {
+        Self {
+            last_seq: newer.last_seq,
+            events: older.events + newer.events,
+            index: merge_sorted(&older.index, &newer.index),
+            timeline: merge_sorted(&older.timeline, &newer.timeline),
+        }
+    }
+
+    /// The part of this run that is about events up to `last`.
+    pub(crate) fn up_to(&self, last: Seq) -> Self {
+        let timeline: Vec<_> =
+            self.timeline.iter().filter(|entry| entry.seq() <= last).copied().collect();
+        Self {
+            last_seq: last,
+            events: timeline.len(),
+            index: self.index.iter().filter(|key| key.seq() <= last).copied().collect(),
+            timeline,
+        }
+    }
+}
+
+fn merge_sorted<T: Copy + Ord>(mut a: &[T], mut b: &[T]) -> Vec<T> {
+    let mut merged = Vec::with_capacity(a.len() + b.len());
+    while let ([first_a, rest_a @ ..], [first_b, rest_b @ ..]) = (a, b) {
+        if first_a <= first_b {
+            merged.push(*first_a);
+            a = rest_a;
+        } else {
+            merged.push(*first_b);
+            b = rest_b;
+        }
+    }
+    merged.extend_from_slice(a);
+    merged.extend_from_slice(b);
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_keeps_order_and_elements() {
+        for (a, b) in [
+            (vec![], vec![]),
+            (vec![1, 3, 5], vec![]),
+            (vec![1, 3, 5], vec![2, 4]),
+            (vec![7, 8], vec![1, 7, 9]),
+        ] {
+            let mut expected = [a.clone(), b.clone()].concat();
+            expected.sort_unstable();
+            assert_eq!(merge_sorted(&a, &b), expected);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Requests to vanish (NIP-62): what they cover, and the removal that follows them.
+
+use zeolite_proto::{EventRef, Kind, PubKey, TagStr, normalise_relay_url};
+
+use crate::version::Version;
+
+/// A request to vanish that this store obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vanish {
+    pub(crate) author: PubKey,
+    /// Time and id of the request.
+    pub(crate) request: Version,
+}
+
+impl Vanish {
+    /// Whether the request wipes this event: by its author, or a gift wrap to its author, not
+    /// later than the request, and not the request itself (R62-03, R62-04).
+    pub(crate) fn wipes(&self, event: EventRef<'_>) -> bool {
+        event.created_at() <= self.request.time
+            && (event.pubkey() == self.author || is_wrap_for(event, &self.author))
+            && event.id() != self.request.id
+    }
+}
+
+/// Whether the event is a gift wrap with a `p` tag for this key (NIP-59).
+pub(crate) fn is_wrap_for(event: EventRef<'_>, key: &PubKey) -> bool {
+    event.kind() == Kind::GIFT_WRAP && recipients(event).any(|recipient| recipient == *key)
+}
+
+/// The keys in the `p` tags of an event.
+pub(crate) fn recipients(event: EventRef<'_>) -> impl Iterator<Item = PubKey> {
+    event.letter_tags().filter_map(|(letter, value)| match value {
+        TagStr::Hex(key) if letter == b'p' => Some(PubKey(*key)),
+        _ => None,
+    })
+}
+
+/// The URLs that requests to vanish call this relay by.
+pub(crate) struct OwnUrls(Vec<String>);
+
+impl OwnUrls {
+    /// URLs that are none are left out.
+    pub(crate) fn new(urls: &[String]) -> Self {
+        Self(urls.iter().filter_map(|url| normalise_relay_url(url)).collect())
+    }
+
+    /// Whether the event is a request to vanish that is addressed to this relay (R62-02).
+    pub(crate) fn are_called_by(&self, event: EventRef<'_>) -> bool {
+        let relay = TagStr::Text(b"relay");
+        event.kind() == Kind::VANISH
+            && event
+                .tags()
+                .filter(|tag| tag.name() == Some(relay))
+                .filter_map(|tag| tag.value())
+                .any(|value| self.contain(value))
+    }
+
+    fn contain(&self, value: TagStr<'_>) -> bool {
+        let TagStr::Text(text) = value else { return false };
+        text == b"ALL_RELAYS"
+            || std::str::from_utf8(text)
+                .ok()
+                .and_then(normalise_relay_url)
+                .is_some_and(|url| self.0.contains(&url))
+    }
+}
