@@ -10,7 +10,6 @@ mod count;
 mod cursor;
 mod entry;
 mod explain;
-mod limits;
 mod merge;
 mod plan;
 mod snapshot_source;

@@ -4,7 +4,7 @@ use zeolite_proto::{Filter, Kind, PubKey, TagFilter};
 
 use super::cursor::{Cursor, Window};
 use super::explain::Dimension;
-use super::limits::{PAIRS_MAX, PROBED_GROUPS_MAX, REFILL_KEYS_MIN};
+use crate::limits::{PAIRS_MAX, PROBED_GROUPS_MAX, REFILL_KEYS_MIN};
 use super::source::{KeySource, Value};
 use crate::error::ReadError;
 use crate::keys::Prefix;

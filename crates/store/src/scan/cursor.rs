@@ -3,7 +3,7 @@
 use zeolite_proto::Timestamp;
 
 use super::entry::Entry;
-use super::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
+use crate::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
 use super::source::KeySource;
 use crate::error::ReadError;
 use crate::keys::Prefix;

@@ -64,11 +64,6 @@ impl Entry {
     pub(crate) fn group(self) -> u128 {
         self.0 >> SEQ_BITS
     }
-
-    /// The last possible entry of this entry's group.
-    pub(crate) fn end_of_group(self) -> Self {
-        Self(self.group() << SEQ_BITS)
-    }
 }
 
 impl std::fmt::Debug for Entry {
@@ -107,7 +102,6 @@ mod tests {
         let other = entry(1_700_000_000, 0xdead_beee, 3);
         assert_eq!(one.tail() < other.tail(), one < other);
         assert!(Entry::newest_at(one.time()) > other);
-        assert!(one.end_of_group() < one && one.end_of_group().group() == one.group());
     }
 
     /// `until` may be anything up to 2^64-1; no event is later than 2^40-1.

@@ -10,7 +10,7 @@ use zeolite_proto::Filter;
 use super::candidate::{Candidate, Density, candidates};
 use super::cursor::Window;
 use super::explain::{Considered, Dimension, Estimate};
-use super::limits::{
+use crate::limits::{
     FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
     UNLIMITED_PLANNED,
 };

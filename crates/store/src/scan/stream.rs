@@ -4,7 +4,7 @@ use zeolite_proto::{EventId, EventRef, Filter, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
-use super::limits::LOOKAHEAD_ENTRIES_MAX;
+use crate::limits::LOOKAHEAD_ENTRIES_MAX;
 use super::merge::Merge;
 use super::source::KeySource;
 use crate::error::ReadError;

@@ -1,0 +1,114 @@
+//! The consistency check: every reference between tables, followed both ways.
+//!
+//! The log is read once. Each record must be well formed, must have every one of its index keys
+//! and its timeline entry, and must not be one that a deletion or a request to vanish bars. Then
+//! index and timeline are walked: if they hold as many entries as the log accounts for, none of
+//! them dangles; only if not is each entry followed to find those that do.
+
+mod log_pass;
+mod problem;
+mod table_pass;
+
+use zeolite_proto::Seq;
+
+pub use self::problem::Problem;
+use crate::Store;
+use crate::entries::buried;
+use crate::env::Meta;
+use crate::error::ReadError;
+use crate::limits::PROBLEMS_MAX;
+use crate::snapshot::Snapshot;
+
+/// What a check came to.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// Events in the log.
+    pub events: u64,
+    /// Entries in the index table.
+    pub index_entries: u64,
+    /// Entries in the timeline.
+    pub timeline_entries: u64,
+    /// All problems found.
+    pub problems_total: u64,
+    /// The first of them, at most 100.
+    pub problems: Vec<Problem>,
+}
+
+impl CheckReport {
+    /// True if nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems_total == 0
+    }
+
+    fn add(&mut self, problem: Problem) {
+        self.problems_total += 1;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// How far a check has come.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckProgress {
+    /// The table that is being read.
+    pub table: &'static str,
+    /// Entries read.
+    pub done: u64,
+    /// Entries in the table.
+    pub total: u64,
+}
+
+/// What all passes share.
+struct Check<'c, 's> {
+    snapshot: &'c Snapshot<'s>,
+    meta: Meta,
+    /// Removed events whose entries may or may not be there.
+    buried: rustc_hash::FxHashSet<Seq>,
+    report: CheckReport,
+    progress: &'c mut dyn FnMut(CheckProgress),
+}
+
+/// Entries that the log accounts for.
+#[derive(Default)]
+struct Expected {
+    index: u64,
+    timeline: u64,
+}
+
+impl Store {
+    /// Checks the store as of this moment, beside whoever writes to it. `progress` is called every
+    /// few ten thousand entries.
+    ///
+    /// One read transaction is held until the end: pages freed meanwhile are not used again.
+    pub fn check(
+        &self,
+        progress: &mut dyn FnMut(CheckProgress),
+    ) -> Result<CheckReport, ReadError> {
+        let snapshot = self.snapshot()?;
+        let meta = snapshot.meta()?;
+        let buried = buried(&snapshot.inner.tables, &snapshot.txn)?;
+        let report = CheckReport::default();
+        let mut check = Check { snapshot: &snapshot, meta, buried, report, progress };
+        if meta.indexed_through > meta.last_seq {
+            check.report.add(Problem::IndexedPastLast);
+        }
+        let expected = check.log()?;
+        check.index(expected.index)?;
+        check.timeline(expected.timeline)?;
+        check.graveyard()?;
+        Ok(check.report)
+    }
+}
+
+impl Check<'_, '_> {
+    fn show_progress(&mut self, table: &'static str, done: u64, total: u64) {
+        (self.progress)(CheckProgress { table, done, total });
+    }
+
+    /// Whether the indexes on disk must hold everything of this event, and nothing if it is not
+    /// in the log.
+    fn is_settled(&self, seq: Seq) -> bool {
+        seq <= self.meta.indexed_through && !self.buried.contains(&seq)
+    }
+}
