@@ -83,15 +83,22 @@ impl EventParser {
             Ok(()) => self.build(),
             Err(error) => Err(self.fault.take().unwrap_or_else(|| json_error(&error))),
         };
-        if self.preimage.capacity() > SCRATCH_BYTES_MAX {
-            *self = Self::default();
-        }
+        self.shrink();
         result
     }
 
     /// The typed reason why the last event was refused, if an event was at fault.
     pub(crate) fn finish_fault(&mut self) -> Option<EventError> {
-        self.fault.take()
+        let fault = self.fault.take();
+        self.shrink();
+        fault
+    }
+
+    /// An event that is refused before it has a preimage may have filled the builder.
+    fn shrink(&mut self) {
+        if self.preimage.capacity().max(self.builder.capacity()) > SCRATCH_BYTES_MAX {
+            *self = Self::default();
+        }
     }
 
     fn build(&mut self) -> Result<Event, EventError> {
@@ -399,5 +406,30 @@ impl Visitor<'_> for TagStringSeed<'_> {
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         self.0.push_string(text.as_bytes());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client_msg::ClientMsg;
+
+    /// R01-34, E-35: whatever a large event breaks off at, its buffers go.
+    #[test]
+    fn large_events_leave_no_large_buffers() {
+        let long = "x".repeat(100_000);
+        for rest in [
+            format!(r#""content":"{long}"}}"#),
+            format!(r#""content":"{long}","kind":-1}}"#),
+            format!(r#""content":"{long}","#),
+            format!(r#""tags":[["{long}"]],"kind":-1}}"#),
+            format!(r#""tags":[["{long}",1]]}}"#),
+        ] {
+            let mut parser = EventParser::new();
+            parser.parse(&format!("{{{rest}")).expect_err("an incomplete event");
+            assert!(parser.builder.capacity() <= SCRATCH_BYTES_MAX, "alone");
+            ClientMsg::parse(&format!(r#"["EVENT",{{{rest}]"#), &mut parser).expect_err("broken");
+            assert!(parser.builder.capacity() <= SCRATCH_BYTES_MAX, "in a message");
+        }
     }
 }

@@ -377,6 +377,11 @@ impl RecordBuilder {
         self.tags.extend_from_slice(&self.tag);
     }
 
+    /// Bytes of the largest buffer.
+    pub(crate) fn capacity(&self) -> usize {
+        self.content.capacity().max(self.tags.capacity()).max(self.tag.capacity())
+    }
+
     /// The finished record, or `None` if the tags are longer than a record can say.
     pub(crate) fn finish(&self) -> Option<Box<[u8]>> {
         let tags_len = u32::try_from(self.tags.len()).ok()?;
