@@ -17,8 +17,8 @@ pub(crate) trait Lookups {
     fn is_tombstoned(&self, id: &EventId, deleter: &PubKey) -> Result<bool, Self::Error>;
     /// What bars versions of this address.
     fn bar(&self, address: &Address) -> Result<Option<Bar>, Self::Error>;
-    /// The newest request to vanish by this key.
-    fn vanished(&self, key: &PubKey) -> Result<Option<Version>, Self::Error>;
+    /// The time of the newest request to vanish by this key.
+    fn vanished_until(&self, key: &PubKey) -> Result<Option<Timestamp>, Self::Error>;
     /// The stored version of this address.
     fn newest(&self, address: &Address) -> Result<Option<Version>, Self::Error>;
 }
@@ -51,12 +51,13 @@ pub(crate) fn decide<L: Lookups>(
     now: Timestamp,
     store: &L,
 ) -> Result<Verdict, L::Error> {
-    if store.is_stored(&event.id())? {
-        return Ok(Verdict::Duplicate);
-    }
-    // Before anything that leaves traces: an event that never came in has none.
+    // First of all: what is late has no effect, and whether an earlier copy of it was already
+    // cleaned up must make no difference.
     if event.is_expired(now) {
         return Ok(Verdict::Expired);
+    }
+    if store.is_stored(&event.id())? {
+        return Ok(Verdict::Duplicate);
     }
     if is_vanished(event, is_own_vanish, store)? {
         return Ok(Verdict::Vanished);
@@ -92,10 +93,9 @@ fn is_vanished<L: Lookups>(
     store: &L,
 ) -> Result<bool, L::Error> {
     let covers = |key: &PubKey| -> Result<bool, L::Error> {
-        let Some(request) = store.vanished(key)? else { return Ok(false) };
-        let wins_tie = is_own_vanish && event.id() <= request.id;
+        let Some(until) = store.vanished_until(key)? else { return Ok(false) };
         let time = event.created_at();
-        Ok(time < request.time || (time == request.time && !wins_tie))
+        Ok(time < until || (time == until && !is_own_vanish))
     };
     if covers(&event.pubkey())? {
         return Ok(true);

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zeolite_proto::{Event, EventId, PubKey, Seq};
+use zeolite_proto::{Event, EventId, PubKey, Seq, Timestamp};
 
 use crate::keys::AddressKey;
-use crate::version::{Bar, Version};
+use crate::version::Bar;
 
 /// A key of the `deleted` table.
 pub(crate) type TombstoneKey = [u8; 64];
@@ -34,10 +34,10 @@ pub(crate) struct Batch {
     pub(crate) tombstones: HashSet<TombstoneKey>,
     /// Addresses with their new bar.
     pub(crate) bars: HashMap<AddressKey, Bar>,
-    /// Keys with the newest request to vanish that they made.
-    pub(crate) vanished: HashMap<PubKey, Version>,
+    /// Keys with the time of the newest request to vanish that they made.
+    pub(crate) vanished: HashMap<PubKey, Timestamp>,
     /// Removals on behalf of such requests: still going on, or (`None`) done.
-    pub(crate) vanishing: HashMap<PubKey, Option<Version>>,
+    pub(crate) vanishing: HashMap<PubKey, Option<Timestamp>>,
 }
 
 impl Batch {

@@ -218,12 +218,12 @@ fn write_tombs(inner: &Inner, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), 
     for (key, bar) in &batch.bars {
         tables.deleted_address.put(txn, key, &bar.to_bytes())?;
     }
-    for (key, request) in &batch.vanished {
-        tables.vanished.put(txn, &key.0, &request.to_bytes())?;
+    for (key, until) in &batch.vanished {
+        tables.vanished.put(txn, &key.0, &until.0.to_be_bytes())?;
     }
-    for (key, request) in &batch.vanishing {
-        match request {
-            Some(request) => tables.vanishing.put(txn, &key.0, &request.to_bytes())?,
+    for (key, until) in &batch.vanishing {
+        match until {
+            Some(until) => tables.vanishing.put(txn, &key.0, &until.0.to_be_bytes())?,
             None => {
                 tables.vanishing.delete(txn, &key.0)?;
             }

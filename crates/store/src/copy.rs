@@ -55,7 +55,7 @@ impl Store {
             return Err(CopyError::NotEmpty(dir.into()));
         }
         let path = dir.join(DATA_FILE);
-        let file = self.env().copy_to_path(&path, option)?;
+        let file = self.0.env.copy_to_path(&path, option)?;
         file.sync_all().map_err(at(&path))?;
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))?;
         Ok(file.metadata().map_err(at(&path))?.len())

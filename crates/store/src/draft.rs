@@ -174,10 +174,11 @@ impl<'a> Draft<'a> {
     }
 
     fn vanish(&mut self, request: EventRef<'_>) {
-        let vanish = Vanish { author: request.pubkey(), request: Version::of(request) };
-        self.changes.vanished.insert(vanish.author, vanish.request);
+        let vanish = Vanish { author: request.pubkey(), until: request.created_at() };
+        self.changes.vanished.insert(vanish.author, vanish.until);
+        let own_urls = &self.snapshot.inner.own_urls;
         let wiped: Vec<_> = (0..self.events.len())
-            .filter(|at| self.event_here(*at).is_some_and(|event| vanish.wipes(event)))
+            .filter(|at| self.event_here(*at).is_some_and(|event| vanish.wipes(event, own_urls)))
             .collect();
         for at in wiped {
             self.remove(Place::Here(at));
@@ -214,8 +215,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Records how far the removals on behalf of a request to vanish are.
-    pub(crate) fn set_vanishing(&mut self, author: PubKey, request: Option<Version>) {
-        self.changes.vanishing.insert(author, request);
+    pub(crate) fn set_vanishing(&mut self, author: PubKey, until: Option<Timestamp>) {
+        self.changes.vanishing.insert(author, until);
     }
 
     fn event_here(&self, at: usize) -> Option<EventRef<'_>> {
@@ -244,7 +245,7 @@ impl<'a> Draft<'a> {
 
     /// Whether a request to vanish in this draft covers a stored event.
     fn is_wiped(&self, event: EventRef<'_>) -> bool {
-        self.new_vanishes.iter().any(|vanish| vanish.wipes(event))
+        self.new_vanishes.iter().any(|vanish| vanish.wipes(event, &self.snapshot.inner.own_urls))
     }
 
     /// The finished batch.
@@ -279,10 +280,10 @@ impl Lookups for Draft<'_> {
         }
     }
 
-    fn vanished(&self, key: &PubKey) -> Result<Option<Version>, ReadError> {
+    fn vanished_until(&self, key: &PubKey) -> Result<Option<Timestamp>, ReadError> {
         match self.changes.vanished.get(key) {
-            Some(request) => Ok(Some(*request)),
-            None => self.snapshot.vanished(key),
+            Some(until) => Ok(Some(*until)),
+            None => self.snapshot.vanished_until(key),
         }
     }
 

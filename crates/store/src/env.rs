@@ -7,7 +7,7 @@ use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
-use zeolite_proto::Seq;
+use zeolite_proto::{Seq, Timestamp};
 
 use crate::error::{OpenError, ReadError};
 use crate::limits::READERS_MAX;
@@ -17,7 +17,8 @@ use crate::options::{Durability, Options};
 pub(crate) const FORMAT: u32 = 1;
 
 const LOCK_FILE: &str = "zeolite.lock";
-const DATA_FILE: &str = "data.mdb";
+/// The file that holds all tables.
+pub(crate) const DATA_FILE: &str = "data.mdb";
 const TABLES: usize = 9;
 
 pub(crate) type Env = heed::Env<WithoutTls>;
@@ -37,7 +38,7 @@ pub(crate) struct Tables {
     pub(crate) deleted: Table,
     /// [`AddressKey`](crate::keys::AddressKey) -> [`Bar`](crate::version::Bar).
     pub(crate) deleted_address: Table,
-    /// Public key -> [`Version`](crate::version::Version) of the request to vanish.
+    /// Public key -> time of its newest request to vanish, 8 bytes.
     pub(crate) vanished: Table,
     /// Public key -> the same, while events are still to be removed on its behalf.
     pub(crate) vanishing: Table,
@@ -275,4 +276,10 @@ pub(crate) fn seq_key(seq: Seq) -> [u8; 8] {
 pub(crate) fn seq_of_key(table: &'static str, key: &[u8]) -> Result<Seq, ReadError> {
     let bytes = key.try_into().map_err(|_| ReadError::DamagedEntry(table))?;
     Ok(Seq(u64::from_be_bytes(bytes)))
+}
+
+/// Reads a value of the `vanished` and `vanishing` tables.
+pub(crate) fn time_of_value(table: &'static str, value: &[u8]) -> Result<Timestamp, ReadError> {
+    let bytes = value.try_into().map_err(|_| ReadError::DamagedEntry(table))?;
+    Ok(Timestamp(u64::from_be_bytes(bytes)))
 }

@@ -69,6 +69,19 @@ impl Family {
             _ => return None,
         })
     }
+
+    /// Its name, as `docs/store-format.md` has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Author => "author",
+            Self::Kind => "kind",
+            Self::AuthorKind => "author and kind",
+            Self::Tag => "tag",
+            Self::Address => "address",
+            Self::Expires => "expires",
+        }
+    }
 }
 
 /// Family and prefix: what all keys of one walk have in common.
@@ -128,6 +141,18 @@ impl IndexKey {
     /// The lowest and the highest key that an entry of this id can have.
     pub(crate) fn range_of_id(id: &EventId) -> (Self, Self) {
         (Self::of_id(id, Seq::ZERO), Self::of_id(id, Seq(FIVE_BYTES_MAX)))
+    }
+
+    /// At most as great as every key of this family, and greater than those of the one before.
+    pub(crate) fn first_of(family: Family) -> Self {
+        let mut key = [0; INDEX_KEY_BYTES];
+        key[0] = family as u8;
+        Self(key)
+    }
+
+    /// The kind of the event; meaningless for keys of other families than [`Family::Kind`].
+    pub(crate) fn kind(&self) -> Kind {
+        Kind(u16::from_be_bytes([self.0[4], self.0[5]]))
     }
 
     /// Reads a key out of a table; `None` if it has another length.

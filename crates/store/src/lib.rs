@@ -29,6 +29,11 @@ mod run;
 mod slice;
 mod snapshot;
 mod store;
+mod scan;
+mod entries;
+mod stats;
+mod check;
+mod copy;
 mod tombs;
 mod vanish;
 mod vanish_job;
@@ -36,12 +41,18 @@ mod version;
 
 pub use admit::{Admitted, Admitter, Outcome};
 pub use batch::PendingBatch;
+pub use check::{CheckProgress, CheckReport, Problem};
 pub use commit::Committer;
+pub use copy::CopyError;
 pub use error::{CommitError, OpenError, ReadError, WriteError};
 pub use options::{Durability, Options};
 pub use recovery::Recovery;
+pub use scan::{
+    Considered, Dimension, Estimate, Explanation, Scan, ScanOptions, ScanState, count,
+};
 pub use slice::SliceBudget;
 pub use snapshot::Snapshot;
+pub use stats::{Stats, TableStats};
 pub use store::{Store, open};
 
 pub(crate) use store::Inner;

@@ -80,7 +80,6 @@ impl Snapshot<'_> {
     }
 
     fn shows(&self, seq: Seq, event: EventRef<'_>) -> bool {
-        !self.head.uncommitted.iter().any(|batch| batch.removes(seq))
-            && !self.head.vanishing.iter().any(|vanish| vanish.wipes(event))
+        !self.head.uncommitted.iter().any(|batch| batch.removes(seq)) && !self.is_wiped(event)
     }
 }

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use heed::RoTxn;
 use zeolite_proto::{EventRef, PubKey, Seq};
 
-use crate::env::{Meta, Tables, seq_key, seq_of_key};
+use crate::env::{Meta, Tables, seq_key, seq_of_key, time_of_value};
 use crate::error::{OpenError, ReadError};
 use crate::head::Head;
 use crate::keys::KeyMaker;
 use crate::limits::RECOVERY_RUN_EVENTS;
 use crate::run::Run;
 use crate::vanish::Vanish;
-use crate::version::Version;
 
 /// What was found in the tail of the log when the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,10 +82,8 @@ pub(crate) fn unfinished_vanishes(
     let mut vanishes = Vec::new();
     for entry in tables.vanishing.iter(txn)? {
         let (key, value) = entry?;
-        let author = key.try_into().ok().map(PubKey);
-        let vanish = author.zip(Version::from_bytes(value));
-        let (author, request) = vanish.ok_or(ReadError::DamagedEntry("vanishing"))?;
-        vanishes.push(Vanish { author, request });
+        let author = key.try_into().map_err(|_| ReadError::DamagedEntry("vanishing"))?;
+        vanishes.push(Vanish { author: PubKey(author), until: time_of_value("vanishing", value)? });
     }
     Ok(vanishes.into())
 }

@@ -51,7 +51,13 @@ impl<'s> Snapshot<'s> {
     /// The event with this seq; `None` if there is none or it was removed.
     pub fn get(&self, seq: Seq) -> Result<Option<EventRef<'_>>, ReadError> {
         let event = self.get_unwiped(seq)?;
-        Ok(event.filter(|event| !self.head.vanishing.iter().any(|vanish| vanish.wipes(*event))))
+        Ok(event.filter(|event| !self.is_wiped(*event)))
+    }
+
+    /// Whether the event is still to be removed on behalf of a request to vanish.
+    pub(crate) fn is_wiped(&self, event: EventRef<'_>) -> bool {
+        let vanishing = &self.head.vanishing;
+        vanishing.iter().any(|vanish| vanish.wipes(event, &self.inner.own_urls))
     }
 
     /// The same, requests to vanish aside whose removals are going on.

@@ -70,7 +70,7 @@ impl Store {
         };
         let meta = snapshot.meta()?;
         let tables = tables(&snapshot)?;
-        let env = self.env();
+        let env = &self.0.env;
         let file_bytes = env.real_disk_size()?;
         let page_bytes = u64::from(env.unnamed_database_stat().page_size);
         // Besides the tables, the file has two meta pages and the pages of the table of tables.

@@ -3,11 +3,12 @@
 use zeolite_proto::{Address, EventRef, PubKey, Seq, Timestamp};
 
 use crate::batch::TombstoneKey;
+use crate::env::time_of_value;
 use crate::error::ReadError;
 use crate::keys::AddressKey;
 use crate::limits::ADDRESS_LOOK_KEYS;
 use crate::snapshot::Snapshot;
-use crate::version::{Bar, Version};
+use crate::version::Bar;
 
 impl Snapshot<'_> {
     /// Whether a deletion of this target by this deleter was asked for.
@@ -32,16 +33,14 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The newest request to vanish by this key that the store obeyed.
-    pub(crate) fn vanished(&self, key: &PubKey) -> Result<Option<Version>, ReadError> {
+    /// The time of the newest request to vanish by this key that the store obeyed.
+    pub(crate) fn vanished_until(&self, key: &PubKey) -> Result<Option<Timestamp>, ReadError> {
         let uncommitted = self.head.uncommitted.iter().rev();
-        if let Some(request) = uncommitted.filter_map(|batch| batch.vanished.get(key)).next() {
-            return Ok(Some(*request));
+        if let Some(until) = uncommitted.filter_map(|batch| batch.vanished.get(key)).next() {
+            return Ok(Some(*until));
         }
         match self.inner.tables.vanished.get(&self.txn, &key.0)? {
-            Some(bytes) => {
-                Version::from_bytes(bytes).map(Some).ok_or(ReadError::DamagedEntry("vanished"))
-            }
+            Some(bytes) => time_of_value("vanished", bytes).map(Some),
             None => Ok(None),
         }
     }

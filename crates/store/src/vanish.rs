@@ -1,24 +1,24 @@
 //! Requests to vanish (NIP-62): what they cover, and the removal that follows them.
 
-use zeolite_proto::{EventRef, Kind, PubKey, TagStr, normalise_relay_url};
-
-use crate::version::Version;
+use zeolite_proto::{EventRef, Kind, PubKey, TagStr, Timestamp, normalise_relay_url};
 
 /// A request to vanish that this store obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vanish {
     pub(crate) author: PubKey,
-    /// Time and id of the request.
-    pub(crate) request: Version,
+    /// The time of the request.
+    pub(crate) until: Timestamp,
 }
 
 impl Vanish {
-    /// Whether the request wipes this event: by its author, or a gift wrap to its author, not
-    /// later than the request, and not the request itself (R62-03, R62-04).
-    pub(crate) fn wipes(&self, event: EventRef<'_>) -> bool {
-        event.created_at() <= self.request.time
+    /// Whether the request wipes this event: by its author, or a gift wrap to its author, and not
+    /// later than the request (R62-03, R62-04). The request itself stays, as its proof (R62-07),
+    /// and so does any other of the same time, so that it does not matter which came first.
+    pub(crate) fn wipes(&self, event: EventRef<'_>, own_urls: &OwnUrls) -> bool {
+        let time = event.created_at();
+        time <= self.until
             && (event.pubkey() == self.author || is_wrap_for(event, &self.author))
-            && event.id() != self.request.id
+            && !(time == self.until && own_urls.are_called_by(event))
     }
 }
 

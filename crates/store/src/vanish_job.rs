@@ -34,7 +34,7 @@ struct Job {
 
 impl Job {
     fn new(keys: &KeyMaker, vanish: Vanish) -> Self {
-        let until = vanish.request.time;
+        let until = vanish.until;
         let own = Walk::new(keys.author(&vanish.author), until);
         let tagged = Walk::new(keys.tag(b'p', TagStr::Hex(&vanish.author.0)), until);
         Self { vanish, walks: vec![tagged, own] }
@@ -66,7 +66,7 @@ impl VanishJobs {
         while let Some(job) = self.0.front_mut() {
             while let Some(walk) = job.walks.last_mut() {
                 if keys_left == 0 || draft.removals() >= removals_end {
-                    draft.set_vanishing(job.vanish.author, Some(job.vanish.request));
+                    draft.set_vanishing(job.vanish.author, Some(job.vanish.until));
                     return Ok(());
                 }
                 let max = keys_left.min(removals_end - draft.removals());
@@ -94,6 +94,7 @@ fn remove_wiped(
     keys: &[IndexKey],
     draft: &mut Draft<'_>,
 ) -> Result<(), ReadError> {
+    let own_urls = &draft.snapshot.inner.own_urls;
     for key in keys {
         let seq = key.seq();
         if draft.removes(seq) {
@@ -101,7 +102,7 @@ fn remove_wiped(
         }
         // Not by `get`: what is being wiped is dead to it.
         let event = draft.snapshot.get_unwiped(seq)?;
-        if event.is_some_and(|event| vanish.wipes(event)) {
+        if event.is_some_and(|event| vanish.wipes(event, own_urls)) {
             draft.remove(Place::Stored(seq));
         }
     }

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 
 use zeolite_proto::{EventId, EventRef, Timestamp};
 
-/// Bytes of a version in the `vanished` and `vanishing` tables.
-pub(crate) const VERSION_BYTES: usize = 40;
+const VERSION_BYTES: usize = 40;
 /// Bytes of a bar in the `deleted_address` table.
 pub(crate) const BAR_BYTES: usize = VERSION_BYTES + 1;
 
@@ -32,14 +31,14 @@ impl Version {
     }
 
     /// time, 8 bytes | id, 32 bytes.
-    pub(crate) fn to_bytes(self) -> [u8; VERSION_BYTES] {
+    fn to_bytes(self) -> [u8; VERSION_BYTES] {
         let mut bytes = [0; VERSION_BYTES];
         bytes[..8].copy_from_slice(&self.time.0.to_be_bytes());
         bytes[8..].copy_from_slice(&self.id.0);
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (time, id) = bytes.split_first_chunk::<8>()?;
         let id = EventId(id.try_into().ok()?);
         Some(Self { time: Timestamp(u64::from_be_bytes(*time)), id })
