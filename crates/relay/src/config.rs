@@ -1,7 +1,23 @@
-//! The configuration of one process, as plain data.
+//! The configuration of one process, as plain data, and its resolution from flags, environment
+//! and file.
+
+mod form;
+mod keys;
+mod render;
+mod resolve;
+#[cfg(test)]
+mod tests;
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
+
+use zeolite_session::SessionLimits;
+
+pub use zeolite_store::Durability;
+
+pub(crate) use keys::PREFIX;
+pub use render::reference;
+pub use resolve::{ConfigError, Fault, Layers, OTHER_VARIABLES, Resolved, Source, resolve};
 
 /// Everything that can be configured. Made by the command line's resolution, which refuses what
 /// is senseless, or by [`Config::default`].
@@ -20,7 +36,7 @@ pub struct Config {
     /// The store.
     pub store: StoreConfig,
     /// What a client may send.
-    pub limits: LimitsConfig,
+    pub limits: SessionLimits,
     /// Stored results.
     pub query: QueryConfig,
     /// Live delivery.
@@ -60,17 +76,6 @@ pub struct ServerConfig {
     pub ingest_events_max: usize,
 }
 
-/// What `OK true` promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// The event survives a power cut.
-    Durable,
-    /// The event survives a crash of the process, and a power cut loses at most the last commits.
-    Relaxed,
-    /// A power cut may ruin the store.
-    Fast,
-}
-
 /// The store's memory and durability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
@@ -82,25 +87,6 @@ pub struct StoreConfig {
     pub head_events_max: usize,
     /// Bytes that those entries may take.
     pub head_bytes_max: usize,
-}
-
-/// What a client may send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitsConfig {
-    /// Bytes of one message.
-    pub message_bytes_max: usize,
-    /// Open subscriptions of one connection.
-    pub subscriptions_max: usize,
-    /// Filters in one REQ or COUNT.
-    pub filters_max: usize,
-    /// Tags of one event.
-    pub event_tags_max: usize,
-    /// Unicode characters in an event's content.
-    pub content_chars_max: usize,
-    /// How old an event may be when it arrives; `None`: any age.
-    pub created_at_past_s_max: Option<u64>,
-    /// How far in the future an event may lie when it arrives; `None`: any.
-    pub created_at_future_s_max: Option<u64>,
 }
 
 /// Stored results.
@@ -143,7 +129,7 @@ impl Default for Config {
             relay: RelayConfig::default(),
             server: ServerConfig::default(),
             store: StoreConfig::default(),
-            limits: LimitsConfig::default(),
+            limits: SessionLimits::default(),
             query: QueryConfig::default(),
             live: LiveConfig::default(),
         }
@@ -169,20 +155,6 @@ impl Default for StoreConfig {
             map_bytes: 1024 * GIB,
             head_events_max: 250_000,
             head_bytes_max: 256 * MIB,
-        }
-    }
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            message_bytes_max: 512 * KIB,
-            subscriptions_max: 100,
-            filters_max: 50,
-            event_tags_max: 5_000,
-            content_chars_max: 256 * KIB,
-            created_at_past_s_max: None,
-            created_at_future_s_max: Some(900),
         }
     }
 }

@@ -1,0 +1,37 @@
+//! `scan`: what filters select, how many, or how it would be found.
+
+use zeolite_proto::Filter;
+use zeolite_store::{Scan, ScanOptions, ScanState, Store, count};
+
+use super::export::{Lines, Output};
+use super::store::open_to_read;
+use super::walk::{SLICE, newest_first};
+use super::{Exit, filters, output};
+use crate::cli::ScanArgs;
+use crate::clock::now;
+use crate::config::Config;
+
+/// Runs the command.
+pub(crate) fn run(args: &ScanArgs, config: &Config) -> anyhow::Result<Exit> {
+    let filters = filters::parse(&args.filters)?;
+    let store = open_to_read(config)?;
+    if args.count {
+        let total = count(&store, &filters, now(), &mut |_| true)?;
+        output::print(total.expect("the count was never told to give up"))?;
+    } else if args.explain {
+        output::print(explain(&store, &filters)?)?;
+    } else {
+        let mut lines = Lines::new(Output::stdout());
+        newest_first(&store, &filters, &mut lines)?;
+        lines.finish()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads what the filters ask for and tells how it was found.
+fn explain(store: &Store, filters: &[Filter]) -> anyhow::Result<String> {
+    let mut scan = Scan::new(store, filters, ScanOptions { default_limit: None, max_limit: None })?;
+    while scan.slice(now(), SLICE, &mut |_, _| true)? == ScanState::More {}
+    let explanations = scan.explain();
+    Ok(explanations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}

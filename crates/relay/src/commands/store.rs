@@ -1,0 +1,28 @@
+//! Opening the store for a command, and what to say when that fails.
+
+use anyhow::Context;
+use zeolite_store::{Admitter, Committer, OpenError, Store};
+
+use crate::config::Config;
+use crate::settings::store_options;
+
+/// Opens the store to read, also beside a relay that runs on it.
+pub(crate) fn open_to_read(config: &Config) -> anyhow::Result<Store> {
+    let opened = Store::open_read_only(&config.db);
+    opened.with_context(|| "cannot read the store".to_owned())
+}
+
+/// Opens the store to write. Fails if another process holds it, naming that process and `instead`,
+/// the way to the same end beside it.
+pub(crate) fn open_to_write(
+    config: &Config,
+    instead: &str,
+) -> anyhow::Result<(Store, Admitter, Committer)> {
+    zeolite_store::open(&config.db, store_options(config)).map_err(|error| {
+        let advice = match &error {
+            OpenError::InUse { .. } => format!("; {instead}"),
+            _ => String::new(),
+        };
+        anyhow::anyhow!("cannot write to the store: {error}{advice}")
+    })
+}

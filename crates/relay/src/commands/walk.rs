@@ -1,0 +1,62 @@
+//! Walks over the store in slices, for commands that read much of it.
+
+use std::time::Duration;
+
+use zeolite_proto::{EventRef, Filter, Seq};
+use zeolite_store::{Scan, ScanOptions, ScanState, SliceBudget, Store};
+
+use crate::clock::now;
+
+/// Work between two fresh snapshots: what a slice keeps of LMDB's old pages is bounded.
+pub(crate) const SLICE: SliceBudget = SliceBudget { events_max: 4096, time_max: Duration::from_millis(100) };
+
+/// Takes the events of a walk.
+pub(crate) trait Visit {
+    /// Takes one event; false ends the slice. No reader must be waited for here, since the
+    /// store's snapshot is held.
+    fn event(&mut self, seq: Seq, event: EventRef<'_>) -> bool;
+
+    /// Called after each slice, with nothing held; false ends the walk.
+    fn pause(&mut self) -> anyhow::Result<bool>;
+}
+
+/// Gives every event that the filters select, newest first, each once: what a relay without
+/// limits would answer.
+pub(crate) fn newest_first(
+    store: &Store,
+    filters: &[Filter],
+    visit: &mut impl Visit,
+) -> anyhow::Result<()> {
+    let mut scan = Scan::new(store, filters, ScanOptions { default_limit: None, max_limit: None })?;
+    loop {
+        let state = scan.slice(now(), SLICE, &mut |seq, event| visit.event(seq, event))?;
+        if !visit.pause()? || matches!(state, ScanState::Done { .. }) {
+            return Ok(());
+        }
+    }
+}
+
+/// Gives the events that one of the filters selects, in the order of the log, up to where it
+/// ended at the start. No filters select everything.
+pub(crate) fn log_order(
+    store: &Store,
+    filters: &[Filter],
+    visit: &mut impl Visit,
+) -> anyhow::Result<()> {
+    let through = store.snapshot()?.ceiling();
+    let now = now();
+    let is_asked_for = |event: EventRef<'_>| {
+        (filters.is_empty() || filters.iter().any(|filter| filter.matches(event)))
+            && !event.is_expired(now)
+    };
+    let mut after = Seq::ZERO;
+    while after < through {
+        after = store.read_log(after, through, SLICE, &mut |seq, event| {
+            !is_asked_for(event) || visit.event(seq, event)
+        })?;
+        if !visit.pause()? {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Every key that can be configured, in one table: the file, the environment, the printed
+//! configuration and the reference in `docs/operations.md` all come from it.
+
+use zeolite_proto::{PubKey, normalise_relay_url};
+
+use super::form::{Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Whole};
+use super::{Config, Durability};
+
+/// One configurable value.
+pub(crate) struct Key {
+    /// Where it stands in the file: `table.key`, or `key` at the top.
+    pub(crate) name: &'static str,
+    /// What it means, in one line.
+    pub(crate) help: &'static str,
+    /// Reads a value into the configuration, or says what it must be.
+    pub(crate) set: fn(&mut Config, &Given) -> Result<(), String>,
+    /// The configured value in TOML; `None` if it is left out.
+    pub(crate) show: fn(&Config) -> Option<String>,
+    /// What is accepted.
+    pub(crate) accepts: fn() -> String,
+}
+
+impl Key {
+    /// The environment variable of this key.
+    pub(crate) fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.replace('.', "_").to_ascii_uppercase())
+    }
+}
+
+/// What every environment variable of ours begins with.
+pub(crate) const PREFIX: &str = "ZEOLITE_";
+
+macro_rules! keys {
+    ($($name:literal $($field:ident).+ = $form:expr; $help:literal)+) => {
+        /// The table, in the order in which it is shown.
+        pub(crate) const KEYS: &[Key] = &[$(Key {
+            name: $name,
+            help: $help,
+            set: |config, given| {
+                config.$($field).+ = $form.read(given)?;
+                Ok(())
+            },
+            show: |config| $form.show(&config.$($field).+),
+            accepts: || $form.accepts(),
+        }),+];
+    };
+}
+
+keys! {
+    "listen" listen = Address;
+        "Where clients connect."
+    "db" db = Folder;
+        "The store's directory; made when it is missing."
+    "log" log = LOG;
+        "Which log lines are written to standard error."
+
+    "relay.name" relay.name = Maybe(ANY);
+        "The relay's name for users (NIP-11)."
+    "relay.description" relay.description = Maybe(ANY);
+        "What the relay is for, in plain text (NIP-11)."
+    "relay.contact" relay.contact = Maybe(CONTACT);
+        "How to reach the operator (NIP-11)."
+    "relay.pubkey" relay.pubkey = Maybe(PUBKEY);
+        "The operator's public key (NIP-11)."
+    "relay.icon" relay.icon = Maybe(WEB_URL);
+        "A square picture (NIP-11)."
+    "relay.urls" relay.urls = ListOf(RELAY_URL);
+        "URLs of this relay; requests to vanish that name one of them are obeyed (NIP-62)."
+
+    "server.connections_max" server.connections_max = Whole { min: 1, max: 1_000_000 };
+        "Open sockets; one more is turned away."
+    "server.handshake_s_max" server.handshake_s_max = Whole { min: 1, max: 600 };
+        "Seconds in which a new socket must finish its HTTP request."
+    "server.ping_s" server.ping_s = Whole { min: 5, max: 3600 };
+        "Seconds between pings to a silent client; it is closed when two stay unanswered."
+    "server.worker_threads" server.worker_threads = AUTO;
+        "Threads that serve sockets."
+    "server.ingest_events_max" server.ingest_events_max = Whole { min: 1, max: 1_000_000 };
+        "Events between sockets and store; publishers wait when it is full."
+
+    "store.durability" store.durability = OneOf(DURABILITY);
+        "What OK promises: to survive a power cut, a crash of the process, or neither."
+    "store.map_bytes" store.map_bytes = Bytes { min: 1 << 20, max: 64 << 40 };
+        "The largest size of the store; only what is used takes disk."
+    "store.head_events_max" store.head_events_max = Whole { min: 1, max: 100_000_000 };
+        "Events whose index entries wait in memory to be written in bulk."
+    "store.head_bytes_max" store.head_bytes_max = Bytes { min: 1 << 20, max: 1 << 40 };
+        "Memory for those index entries."
+
+    "limits.message_bytes_max" limits.message_bytes_max = Bytes { min: 1 << 10, max: 64 << 20 };
+        "Bytes of one message from a client."
+    "limits.subscriptions_max" limits.subscriptions_max = Whole { min: 1, max: 100_000 };
+        "Open subscriptions of one connection."
+    "limits.filters_max" limits.filters_max = Whole { min: 1, max: 10_000 };
+        "Filters in one REQ or COUNT."
+    "limits.filter_values_max" limits.filter_values_max = Whole { min: 1, max: 100_000_000 };
+        "List entries in the filters of all open subscriptions of one connection."
+    "limits.event_tags_max" limits.event_tags_max = Whole { min: 1, max: 1_000_000 };
+        "Tags of one event."
+    "limits.content_chars_max" limits.content_chars_max = Whole { min: 1, max: 64 << 20 };
+        "Unicode characters in the content of one event."
+    "limits.created_at_past_s_max" limits.created_at_past_s_max = AGE;
+        "Seconds that an event may be old when it arrives."
+    "limits.created_at_future_s_max" limits.created_at_future_s_max = AGE;
+        "Seconds that an event may lie in the future when it arrives."
+    "limits.ephemeral_age_s_max" limits.ephemeral_age_s_max = AGE;
+        "Seconds that an event of an ephemeral kind may be old when it arrives."
+
+    "query.default_limit" query.default_limit = LIMIT;
+        "Stored results of a filter without limit."
+    "query.max_limit" query.max_limit = LIMIT;
+        "The largest limit of a filter; larger ones are cut to it."
+    "query.worker_threads" query.worker_threads = AUTO;
+        "Threads that read stored results."
+
+    "live.outbox_bytes_max" live.outbox_bytes_max = Bytes { min: 1 << 10, max: 1 << 30 };
+        "Bytes that wait for one client's socket; above it the client lags and is fed from the log."
+    "live.recent_events_max" live.recent_events_max = Whole { min: 1, max: 10_000_000 };
+        "Recent events kept in memory for clients that lag a little."
+    "live.recent_bytes_max" live.recent_bytes_max = Bytes { min: 1 << 10, max: 1 << 40 };
+        "Memory for those events."
+    "live.lag_events_max" live.lag_events_max = Whole { min: 1, max: u64::MAX };
+        "Events that a lagging subscription may be behind before it is closed."
+    "live.lag_s_max" live.lag_s_max = Whole { min: 1, max: 86_400 };
+        "Seconds without progress after which a lagging subscription is closed."
+}
+
+const ANY: Text = Text { accepts: "a text", good: |_| true };
+const LOG: Text = Text {
+    accepts: "a level (error, warn, info, debug, trace), or directives such as \
+              \"warn,zeolite_relay=debug\"",
+    good: |text| tracing_subscriber::EnvFilter::builder().parse(text).is_ok(),
+};
+const CONTACT: Text = Text {
+    accepts: "a URI, \"mailto:ops@relay.example\"",
+    good: |text| {
+        let is_plain = !text.contains(char::is_whitespace);
+        is_plain
+            && text
+                .split_once(':')
+                .is_some_and(|(scheme, rest)| is_word(scheme) && !rest.is_empty())
+    },
+};
+const PUBKEY: Text =
+    Text { accepts: "64 lower-case hex digits", good: |text| PubKey::from_hex(text).is_ok() };
+const WEB_URL: Text = Text {
+    accepts: "an http or https URL",
+    good: |text| text.starts_with("http") && normalise_relay_url(text).is_some(),
+};
+const RELAY_URL: Text = Text {
+    accepts: "a ws or wss URL",
+    good: |text| text.starts_with("ws") && normalise_relay_url(text).is_some(),
+};
+const DURABILITY: &[(&str, Durability)] = &[
+    ("durable", Durability::Durable),
+    ("relaxed", Durability::Relaxed),
+    ("fast", Durability::Fast),
+];
+const AUTO: Or<Whole<usize>> = Or("auto", Whole { min: 1, max: 1024 });
+const AGE: Or<Whole<u64>> = Or("any", Whole { min: 1, max: u32::MAX as u64 });
+const LIMIT: Or<Whole<u64>> = Or("unlimited", Whole { min: 1, max: u32::MAX as u64 });
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Contradictions between values that are each acceptable: the key to blame and what is wrong.
+pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
+    let Config { query, limits, store, live, .. } = config;
+    let unlimited = u64::MAX;
+    let rules = [
+        (
+            query.default_limit.unwrap_or(unlimited) > query.max_limit.unwrap_or(unlimited),
+            "query.default_limit",
+            "is above query.max_limit",
+        ),
+        (
+            limits.content_chars_max > limits.message_bytes_max,
+            "limits.content_chars_max",
+            "is above limits.message_bytes_max, so no message could reach it",
+        ),
+        (
+            store.head_bytes_max > store.map_bytes,
+            "store.head_bytes_max",
+            "is above store.map_bytes",
+        ),
+        (
+            live.outbox_bytes_max < limits.message_bytes_max,
+            "live.outbox_bytes_max",
+            "is below limits.message_bytes_max, so the largest event would not fit",
+        ),
+    ];
+    let broken = rules.into_iter().filter(|(broken, ..)| *broken);
+    broken.map(|(_, key, why)| (key, why.to_owned())).collect()
+}

@@ -1,0 +1,235 @@
+//! From flags, environment and file to one configuration, or to every reason why not.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::Config;
+use super::form::Given;
+use super::keys::{KEYS, Key, PREFIX, contradictions};
+
+/// Where a value came from. Later variants win over earlier ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File {
+        /// The file as it was named.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// An environment variable.
+    Environment(String),
+    /// A flag of the command line.
+    Flag(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{path}:{line}"),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// What the layers above the defaults say, as text.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    /// The configuration file: its name and its content.
+    pub file: Option<(String, String)>,
+    /// The environment. Names that do not begin with `ZEOLITE_` are not looked at.
+    pub environment: Vec<(String, String)>,
+    /// Flags: the key, the flag's name, the value.
+    pub flags: Vec<(String, String, String)>,
+}
+
+/// Variables with our prefix that are not keys. The rest is refused, since a misspelt variable
+/// would silently leave a default in place.
+///
+/// `CONFIG` names the file; the others belong to tests and benchmarks.
+pub const OTHER_VARIABLES: &[&str] =
+    &["ZEOLITE_CONFIG", "ZEOLITE_SEED", "ZEOLITE_CASES", "ZEOLITE_BIN"];
+
+/// A configuration, and where each of its values came from.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The values.
+    pub config: Config,
+    /// One source per key, in the order of the table.
+    pub(super) sources: Vec<Source>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{source_text}: {what}")]
+pub struct Fault {
+    source_text: String,
+    what: String,
+}
+
+/// Everything that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError(pub Vec<Fault>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration is not usable")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+/// Applies the layers over the defaults: flags win over the environment, the environment over
+/// the file. All faults are reported at once, and a fault in a layer counts even where a higher
+/// layer overrides it.
+pub fn resolve(layers: Layers) -> Result<Resolved, ConfigError> {
+    let mut resolver = Resolver {
+        config: Config::default(),
+        sources: vec![Source::Default; KEYS.len()],
+        faults: Vec::new(),
+    };
+    if let Some((path, text)) = &layers.file {
+        resolver.file(path, text);
+    }
+    resolver.environment(layers.environment);
+    for (key, flag, value) in layers.flags {
+        resolver.flag(&key, flag, value);
+    }
+    resolver.finish()
+}
+
+struct Resolver {
+    config: Config,
+    sources: Vec<Source>,
+    faults: Vec<Fault>,
+}
+
+impl Resolver {
+    fn fault(&mut self, source: impl fmt::Display, what: String) {
+        self.faults.push(Fault { source_text: source.to_string(), what });
+    }
+
+    fn set(&mut self, position: usize, given: &Given, source: Source) {
+        let key = &KEYS[position];
+        match (key.set)(&mut self.config, given) {
+            Ok(()) => self.sources[position] = source,
+            Err(why) => self.fault(source, format!("{} {why}", key.name)),
+        }
+    }
+
+    fn environment(&mut self, mut variables: Vec<(String, String)>) {
+        variables.sort();
+        for (name, value) in variables {
+            if !name.starts_with(PREFIX) || OTHER_VARIABLES.contains(&name.as_str()) {
+                continue;
+            }
+            let source = Source::Environment(name.clone());
+            match KEYS.iter().position(|key| key.variable() == name) {
+                Some(position) => self.set(position, &Given::Text(value), source),
+                None => self.fault(source, "no such setting".to_owned()),
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str, flag: String, value: String) {
+        match find(key) {
+            Some(position) => self.set(position, &Given::Text(value), Source::Flag(flag)),
+            None => self.fault(Source::Flag(flag), unknown(key)),
+        }
+    }
+
+    fn file(&mut self, path: &str, text: &str) {
+        let line = |span: Range<usize>| Source::File {
+            path: path.to_owned(),
+            line: text[..span.start.min(text.len())].matches('\n').count() + 1,
+        };
+        let table = match DeTable::parse(text) {
+            Ok(table) => table,
+            Err(error) => {
+                let source = line(error.span().unwrap_or(0..0));
+                return self.fault(source, error.message().to_owned());
+            }
+        };
+        let mut entries = Vec::new();
+        flatten("", table.get_ref(), &mut entries);
+        entries.sort_by_key(|entry| entry.at.start);
+        for Entry { name, at, given } in entries {
+            match (find(&name), given) {
+                (Some(position), given) => self.set(position, &given, line(at)),
+                (None, _) => self.fault(line(at), unknown(&name)),
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Resolved, ConfigError> {
+        if self.faults.is_empty() {
+            for (key, why) in contradictions(&self.config) {
+                let source = find(key).map_or(Source::Default, |at| self.sources[at].clone());
+                self.fault(source, format!("{key} {why}"));
+            }
+        }
+        if self.faults.is_empty() {
+            Ok(Resolved { config: self.config, sources: self.sources })
+        } else {
+            Err(ConfigError(self.faults))
+        }
+    }
+}
+
+fn find(name: &str) -> Option<usize> {
+    KEYS.iter().position(|key| key.name == name)
+}
+
+/// Refuses a key that is not in the table, with the one that was probably meant.
+fn unknown(name: &str) -> String {
+    let leaf = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    let near = KEYS.iter().find(|key| leaf(key.name) == leaf(name));
+    let hint = |key: &Key| format!("; did you mean {}?", key.name);
+    format!("unknown key {name}{}", near.map(hint).unwrap_or_default())
+}
+
+struct Entry {
+    name: String,
+    at: Range<usize>,
+    given: Given,
+}
+
+/// Lists the values of nested tables under their dotted names.
+fn flatten(prefix: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
+    for (key, value) in table {
+        let name = format!("{prefix}{}", key.get_ref());
+        match value.get_ref() {
+            DeValue::Table(table) if find(&name).is_none() && !table.is_empty() => {
+                flatten(&format!("{name}."), table, entries);
+            }
+            // An empty table of a known name sets nothing.
+            DeValue::Table(_) if KEYS.iter().any(|key| is_inside(key.name, &name)) => {}
+            value => entries.push(Entry { name, at: key.span(), given: given(value) }),
+        }
+    }
+}
+
+fn is_inside(key: &str, table: &str) -> bool {
+    key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn given(value: &DeValue<'_>) -> Given {
+    let texts = |array: &toml::de::DeArray<'_>| {
+        array.iter().map(|entry| entry.get_ref().as_str().map(str::to_owned)).collect()
+    };
+    match value {
+        DeValue::String(text) => Given::Text(text.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or(Given::Other("number"), Given::Whole),
+        DeValue::Array(array) => match texts(array) {
+            Some(texts) => Given::List(texts),
+            None => Given::Other("array"),
+        },
+        value => Given::Other(value.type_str()),
+    }
+}
