@@ -7,7 +7,7 @@ use zeolite_proto::Filter;
 use crate::fields::EventFields;
 use crate::filing::push_keys;
 use crate::key::{Family, Key, Keyer};
-use crate::limits::SCRATCH_KEYS_MAX;
+use crate::limits::{KEYS_COMPARED_MAX, SCRATCH_KEYS_MAX};
 use crate::postings::{Entry, Postings};
 use crate::slots::Slots;
 
@@ -221,9 +221,21 @@ impl<S> FilterIndex<S> {
     }
 }
 
+/// Drops doubles. Few keys keep their order, so that a seeded simulation sees subscribers in the
+/// same order in every process.
 fn distinct(keys: &mut Vec<Key>) {
-    keys.sort_unstable();
-    keys.dedup();
+    if keys.len() > KEYS_COMPARED_MAX {
+        keys.sort_unstable();
+        return keys.dedup();
+    }
+    let mut at = 1;
+    while at < keys.len() {
+        if keys[..at].contains(&keys[at]) {
+            keys.remove(at);
+        } else {
+            at += 1;
+        }
+    }
 }
 
 impl Filings {

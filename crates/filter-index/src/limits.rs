@@ -17,3 +17,7 @@ pub(crate) const CHUNK_SLOTS: usize = 1024;
 /// Keys that the scratch buffers keep room for between calls: 64 kB each. An event or filter with
 /// more pays for its own buffer.
 pub(crate) const SCRATCH_KEYS_MAX: usize = 4096;
+
+/// Keys up to which doubles are found by comparing each with each: 120 comparisons of 9 bytes, less
+/// than sorting.
+pub(crate) const KEYS_COMPARED_MAX: usize = 16;
