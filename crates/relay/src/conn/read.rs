@@ -1,0 +1,242 @@
+//! From the socket to the session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fastwebsockets::{Frame, Role, WebSocketError, WebSocketRead, after_handshake_split};
+use hyper::body::Bytes;
+use rustc_hash::FxBuildHasher;
+use tokio::io::AsyncReadExt;
+use tokio::net::tcp::OwnedReadHalf;
+use zeolite_proto::{Filter, SubId};
+use zeolite_session::{Effect, Input, Session, SubKey};
+
+use super::Conn;
+use super::message::{Assembler, BAD_FRAME, Incoming, NOT_UTF8, TOO_BIG, Violation, head_bytes};
+use super::meter::Meter;
+use crate::clock;
+use crate::hub::Hub;
+use crate::inbox::FanoutIn;
+use crate::limits::CLOSE_DRAIN_BYTES_MAX;
+use crate::query::Job;
+use crate::subscription::Subscription;
+
+/// How the reading of a connection ended.
+enum End {
+    /// The client sent a close frame, with or without a code.
+    Closed(Option<u16>),
+    /// The peer is gone.
+    Gone,
+    /// The client broke a rule.
+    Violation(Violation),
+    /// The relay closes; the outbox knows why.
+    Ours,
+}
+
+/// Reads until the connection ends. A task of its own: a frame that is half read when its future
+/// is dropped would be lost, so nothing else may be awaited beside it (case 52).
+pub(super) async fn run(hub: Arc<Hub>, conn: Arc<Conn>, socket: OwnedReadHalf, early: Bytes) {
+    let _closes = CloseOnDrop(Arc::clone(&conn));
+    let given = AtomicU64::new(0);
+    let mut meter = Meter::new(early, socket, &given);
+    let mut reader = Reader::new(hub, Arc::clone(&conn));
+    let end = reader.read_all(&mut meter).await;
+    drop(reader);
+    match end {
+        End::Gone => return conn.outbox.abandon(),
+        End::Closed(Some(code)) => conn.outbox.close(code, ""),
+        End::Closed(None) => conn.outbox.close_empty(),
+        End::Violation(Violation { code, reason }) => {
+            tracing::debug!(conn = %conn.id, code, reason, "client broke the protocol");
+            conn.outbox.close(code, reason);
+        }
+        End::Ours => {}
+    }
+    drain(&mut meter).await;
+}
+
+/// However the reading ends, a panic included, the writer hears of it.
+struct CloseOnDrop(Arc<Conn>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.outbox.close(1011, "internal error");
+    }
+}
+
+/// Reads what a client still sends while its connection closes. A socket that is dropped with
+/// unread bytes is reset, and the close frame with it.
+async fn drain(meter: &mut Meter<'_>) {
+    let mut scratch = [0; 512];
+    let mut bytes = 0;
+    while bytes < CLOSE_DRAIN_BYTES_MAX {
+        match meter.read(&mut scratch).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => bytes += read,
+        }
+    }
+}
+
+struct Reader {
+    hub: Arc<Hub>,
+    conn: Arc<Conn>,
+    session: Session,
+    assembler: Assembler,
+    subscriptions: HashMap<SubKey, Arc<Subscription>, FxBuildHasher>,
+    /// Bytes of the frames that were read.
+    read_bytes: u64,
+}
+
+impl Reader {
+    fn new(hub: Arc<Hub>, conn: Arc<Conn>) -> Self {
+        Self {
+            session: Session::new(Arc::clone(&hub.session)),
+            assembler: Assembler::new(hub.session.message_bytes_max),
+            subscriptions: HashMap::default(),
+            read_bytes: 0,
+            hub,
+            conn,
+        }
+    }
+
+    async fn read_all(&mut self, meter: &mut Meter<'_>) -> End {
+        loop {
+            if meter.readable().await.is_err() {
+                return End::Gone;
+            }
+            if let Err(end) = self.read_burst(meter).await {
+                return end;
+            }
+        }
+    }
+
+    /// Reads frames until the frame reader's buffer is empty, then lets go of the buffer.
+    async fn read_burst(&mut self, meter: &mut Meter<'_>) -> Result<(), End> {
+        let given = meter.given();
+        let bytes_max = self.hub.session.message_bytes_max;
+        let (mut frames, _) = after_handshake_split(meter, tokio::io::sink(), Role::Server);
+        frames.set_auto_close(false);
+        frames.set_auto_pong(false);
+        // It refuses lengths from here on, before it makes room for them.
+        frames.set_max_message_size(bytes_max + 1);
+        loop {
+            let incoming = self.read_frame(&mut frames).await?;
+            self.conn.mark_heard();
+            self.take(incoming).await?;
+            if given.load(Ordering::Relaxed) == self.read_bytes {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read_frame(
+        &mut self,
+        frames: &mut WebSocketRead<&mut Meter<'_>>,
+    ) -> Result<Incoming, End> {
+        let mut send_nothing = |_: Frame<'_>| async { Ok::<(), std::io::Error>(()) };
+        let mut frame = frames.read_frame(&mut send_nothing).await.map_err(end_of)?;
+        let bytes = head_bytes(&mut frame) + frame.payload.len();
+        self.read_bytes += bytes as u64;
+        self.hub.metrics.received_bytes.increment(bytes as u64);
+        self.assembler.push(frame).map_err(End::Violation)
+    }
+
+    async fn take(&mut self, incoming: Incoming) -> Result<(), End> {
+        self.conn.outbox.reader_room().await;
+        if self.conn.outbox.is_closing() || self.hub.registry.is_stopping() {
+            return Err(End::Ours);
+        }
+        match incoming {
+            Incoming::Text(text) => self.message(Input::Text(&text)).await,
+            Incoming::Binary(bytes) => self.message(Input::Binary(&bytes)).await,
+            Incoming::Ping(payload) => {
+                self.conn.outbox.pong(&payload);
+                Ok(())
+            }
+            Incoming::Pong | Incoming::Part => Ok(()),
+            Incoming::Close(code) => Err(End::Closed(code)),
+        }
+    }
+
+    async fn message(&mut self, input: Input<'_>) -> Result<(), End> {
+        let now = clock::now();
+        for key in self.conn.outbox.take_ended() {
+            self.forget(key);
+            self.session.handle(now, Input::SubEnded(key));
+        }
+        self.session.handle(now, input);
+        while let Some(effect) = self.session.poll() {
+            self.apply(effect).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, effect: Effect) -> Result<(), End> {
+        match effect {
+            Effect::Reply(json) => self.reply(&json),
+            Effect::Ingest(event) => self.hub.ingest.submit(&self.conn, event).await,
+            Effect::Query { key, sub, filters } => self.query(key, sub, filters),
+            Effect::Count { sub, filters } => self.count(sub, filters).await,
+            Effect::Unsubscribe(key) => self.unsubscribe(key).await,
+            Effect::Close { code, reason } => {
+                self.conn.outbox.close(code, reason);
+                return Err(End::Ours);
+            }
+        }
+        Ok(())
+    }
+
+    /// The session answers an event itself only to refuse it.
+    fn reply(&self, json: &[u8]) {
+        if json.starts_with(b"[\"OK\"") {
+            self.hub.metrics.events_received.increment(1);
+            self.hub.metrics.events_refused.increment(1);
+        }
+        self.conn.outbox.reply_json(json);
+    }
+
+    fn query(&mut self, key: SubKey, sub: SubId, filters: Arc<[Filter]>) {
+        let subscription = Subscription::new(Arc::clone(&self.conn), key, sub, filters);
+        self.subscriptions.insert(key, Arc::clone(&subscription));
+        self.hub.metrics.subscriptions.increment(1.0);
+        self.hub.metrics.queries.increment(1);
+        self.hub.lanes.push(&self.conn, Job::query(subscription));
+    }
+
+    async fn count(&mut self, sub: SubId, filters: Arc<[Filter]>) {
+        self.conn.lane.count_room().await;
+        self.hub.metrics.counts.increment(1);
+        self.hub.lanes.push(&self.conn, Job::count(Arc::clone(&self.conn), sub, filters));
+    }
+
+    async fn unsubscribe(&mut self, key: SubKey) {
+        let Some(subscription) = self.forget(key) else { return };
+        subscription.end();
+        self.conn.lane.cancel(key);
+        self.hub.tell_fanout(FanoutIn::Detach(self.conn.id, key)).await;
+    }
+
+    fn forget(&mut self, key: SubKey) -> Option<Arc<Subscription>> {
+        let subscription = self.subscriptions.remove(&key)?;
+        self.hub.metrics.subscriptions.decrement(1.0);
+        Some(subscription)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.hub.metrics.subscriptions.decrement(self.subscriptions.len() as f64);
+    }
+}
+
+fn end_of(error: WebSocketError) -> End {
+    match error {
+        WebSocketError::UnexpectedEOF
+        | WebSocketError::IoError(_)
+        | WebSocketError::ConnectionClosed => End::Gone,
+        WebSocketError::InvalidUTF8 => End::Violation(NOT_UTF8),
+        WebSocketError::FrameTooLarge => End::Violation(TOO_BIG),
+        _ => End::Violation(BAD_FRAME),
+    }
+}

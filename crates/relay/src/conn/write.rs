@@ -1,0 +1,83 @@
+//! From the outbox to the socket, and the connection's end.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::time::timeout;
+
+use super::{Conn, read};
+use crate::hub::Hub;
+use crate::inbox::FanoutIn;
+use crate::limits::{CLOSE_LINGER_MAX, WRITE_STALL_MAX};
+use crate::outbox::{Drained, Taken};
+use crate::registry::Seat;
+
+/// Serves one upgraded socket until it ends, and tells everyone that it did. `early` is what HTTP
+/// had read beyond the request.
+pub(crate) async fn run(hub: Arc<Hub>, seat: Seat, socket: TcpStream, early: Bytes) {
+    let conn = hub.registry.enter(&seat);
+    let (read_half, write_half) = socket.into_split();
+    let reader = read::run(Arc::clone(&hub), Arc::clone(&conn), read_half, early);
+    let mut reader = tokio::spawn(reader);
+    if let Err(error) = write(&hub, &conn, write_half).await {
+        tracing::debug!(conn = %conn.id, %error, "write failed");
+        conn.outbox.abandon();
+    } else if timeout(CLOSE_LINGER_MAX, &mut reader).await.is_ok() {
+        return leave(&hub, &conn).await;
+    }
+    reader.abort();
+    leave(&hub, &conn).await;
+}
+
+async fn leave(hub: &Hub, conn: &Conn) {
+    conn.lane.clear();
+    hub.tell_fanout(FanoutIn::Disconnect(conn.id)).await;
+    hub.registry.leave(conn.id);
+}
+
+/// Writes until the outbox is closed, then ends the stream. An idle connection holds no buffer.
+async fn write(hub: &Hub, conn: &Arc<Conn>, mut socket: OwnedWriteHalf) -> io::Result<()> {
+    let mut frames = Vec::new();
+    loop {
+        match conn.outbox.take(&mut frames) {
+            Taken::Frames => {
+                write_frames(hub, conn, &mut socket, &frames).await?;
+                frames.clear();
+            }
+            Taken::Nothing => {
+                frames = Vec::new();
+                conn.outbox.filled().await;
+            }
+            Taken::Closed => return socket.shutdown().await,
+        }
+    }
+}
+
+async fn write_frames(
+    hub: &Hub,
+    conn: &Arc<Conn>,
+    socket: &mut OwnedWriteHalf,
+    frames: &[u8],
+) -> io::Result<()> {
+    let mut rest = frames;
+    while !rest.is_empty() {
+        let written = timeout(WRITE_STALL_MAX, socket.write(rest)).await??;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        rest = &rest[written..];
+        hub.metrics.sent_bytes.increment(written as u64);
+        let Drained { jobs, lag } = conn.outbox.written(written);
+        if jobs {
+            hub.lanes.unpark(conn);
+        }
+        if lag {
+            hub.tell_fanout(FanoutIn::Drained(conn.id)).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What a connection's tasks need of the rest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc;
+use zeolite_session::SessionLimits;
+
+use crate::inbox::FanoutIn;
+use crate::ingest::Ingest;
+use crate::metrics::Metrics;
+use crate::query::Lanes;
+use crate::registry::Registry;
+use crate::subscription::Subscription;
+
+/// The sending end of the fan-out's inbox.
+pub(crate) type FanoutSender = mpsc::Sender<FanoutIn<Arc<Subscription>>>;
+
+/// The ways into the system. One for all connections.
+pub(crate) struct Hub {
+    pub(crate) session: Arc<SessionLimits>,
+    pub(crate) ingest: Ingest,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) fanout: FanoutSender,
+    pub(crate) registry: Registry,
+    pub(crate) metrics: Arc<Metrics>,
+    /// False once a commit has failed.
+    pub(crate) writable: Arc<AtomicBool>,
+}
+
+impl Hub {
+    /// Whether events can be stored.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Relaxed)
+    }
+
+    /// Waits while the inbox is full. Without a fan-out thread the relay is stopping.
+    pub(crate) async fn tell_fanout(&self, message: FanoutIn<Arc<Subscription>>) {
+        let _stopping = self.fanout.send(message).await;
+    }
+}

@@ -1,0 +1,123 @@
+//! Parsed events on their way to the verifiers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Semaphore;
+use zeolite_proto::Event;
+
+use super::answer::Origin;
+use crate::conn::Conn;
+use crate::limits::{INGEST_BYTES_MAX, VERIFY_SLICE_EVENTS_MAX, VERIFY_SLICE_EVENTS_SHARED};
+use crate::metrics::Metrics;
+
+/// The publishers' end of the queue.
+pub(crate) struct Ingest {
+    queue: Arc<Queue>,
+    permits: Arc<Semaphore>,
+    /// The least an event counts for, so that the bound on bytes bounds events too.
+    cost_bytes_min: usize,
+    metrics: Arc<Metrics>,
+}
+
+impl Ingest {
+    /// At most `events_max` events and [`INGEST_BYTES_MAX`] bytes are under way.
+    pub(crate) fn new(queue: Arc<Queue>, events_max: usize, metrics: Arc<Metrics>) -> Self {
+        Self {
+            queue,
+            permits: Arc::new(Semaphore::new(INGEST_BYTES_MAX)),
+            cost_bytes_min: (INGEST_BYTES_MAX / events_max.max(1)).max(1),
+            metrics,
+        }
+    }
+
+    /// Queues an event. When too many are under way the publisher waits: its reader reads nothing
+    /// more meanwhile, and TCP tells the client.
+    pub(crate) async fn submit(&self, conn: &Arc<Conn>, event: Event) {
+        self.metrics.events_received.increment(1);
+        let cost_bytes = event.record_bytes().clamp(self.cost_bytes_min, INGEST_BYTES_MAX);
+        let permits = u32::try_from(cost_bytes).expect("the bound is below 4 GiB");
+        let permit = Arc::clone(&self.permits).acquire_many_owned(permits).await;
+        let permit = permit.expect("the semaphore is never closed");
+        conn.outbox.ingest_began(cost_bytes);
+        let id = event.view().id();
+        let origin = Origin { conn: Arc::clone(conn), id, cost_bytes, _permit: permit };
+        self.queue.push(Submission { origin, event });
+    }
+
+    /// Waits until no event is on its way. Whoever submits one meanwhile waits as well.
+    pub(crate) async fn idle(&self) {
+        let all = u32::try_from(INGEST_BYTES_MAX).expect("the bound is below 4 GiB");
+        let _all = self.permits.acquire_many(all).await;
+    }
+}
+
+/// An event whose signature nobody has looked at.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) origin: Origin,
+    pub(crate) event: Event,
+}
+
+/// The queue between sessions and verifiers. [`Ingest`] bounds it.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+    takers: usize,
+}
+
+#[derive(Default)]
+struct State {
+    submissions: VecDeque<Submission>,
+    next_ticket: u64,
+    closed: bool,
+}
+
+/// A slice of the queue and its place in the order.
+pub(crate) struct Slice {
+    pub(crate) ticket: u64,
+    pub(crate) submissions: Vec<Submission>,
+}
+
+impl Queue {
+    /// A queue for this many verifiers.
+    pub(crate) fn new(takers: usize) -> Self {
+        Self { state: Mutex::default(), filled: Condvar::new(), takers }
+    }
+
+    fn push(&self, submission: Submission) {
+        self.state.lock().submissions.push_back(submission);
+        self.filled.notify_one();
+    }
+
+    /// Waits for events and takes what is there, or a fair share of it when there is much; `None`
+    /// once the queue is closed and empty.
+    pub(crate) fn take(&self) -> Option<Slice> {
+        let mut state = self.state.lock();
+        while state.submissions.is_empty() {
+            if state.closed {
+                return None;
+            }
+            self.filled.wait(&mut state);
+        }
+        let queued = state.submissions.len();
+        let share = queued.div_ceil(self.takers).max(VERIFY_SLICE_EVENTS_SHARED);
+        let submissions = state.submissions.drain(..queued.min(share.min(VERIFY_SLICE_EVENTS_MAX)));
+        let submissions: Vec<_> = submissions.collect();
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        let more = !state.submissions.is_empty();
+        drop(state);
+        if more {
+            self.filled.notify_one();
+        }
+        Some(Slice { ticket, submissions })
+    }
+
+    /// Lets the verifiers go home when the queue is empty.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.filled.notify_all();
+    }
+}

@@ -1,0 +1,86 @@
+//! The verifiers: duplicates out, signatures checked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_channel::Sender;
+use zeolite_proto::{Event, Verified};
+use zeolite_schnorr::Verifier;
+use zeolite_store::{Snapshot, Store};
+
+use super::answer::{Origin, Verdict};
+use super::queue::{Queue, Slice, Submission};
+use crate::inbox::AdmitterIn;
+
+/// What a verifier found out about an event.
+#[derive(Debug)]
+pub(crate) enum Checked {
+    /// The signature is right.
+    Good(Verified<Event>),
+    /// The store had it when the count of deletions was this.
+    Known { deletions: u64 },
+    /// To be refused.
+    Refused(Verdict),
+}
+
+/// A slice of the queue, checked, with its place in the order.
+#[derive(Debug)]
+pub struct CheckedSlice {
+    pub(crate) ticket: u64,
+    pub(crate) events: Vec<(Origin, Checked)>,
+}
+
+/// What all verifiers share.
+pub(crate) struct Verifiers {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) store: Store,
+    pub(crate) verifier: Verifier,
+    /// Deletions admitted so far: a known event may be gone after one.
+    pub(crate) deletions: AtomicU64,
+}
+
+impl Verifiers {
+    /// Runs one verifier until the queue is closed and empty.
+    pub(crate) fn run(&self, admitter: &Sender<AdmitterIn>) {
+        while let Some(slice) = self.queue.take() {
+            let checked = AdmitterIn::Checked(self.check(slice));
+            if admitter.send(checked).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Duplicates are found before their signatures cost anything.
+    fn check(&self, slice: Slice) -> CheckedSlice {
+        let deletions = self.deletions.load(Ordering::Acquire);
+        let mut events = Vec::with_capacity(slice.submissions.len());
+        let mut unknown = Vec::with_capacity(slice.submissions.len());
+        let snapshot = self.store.snapshot().ok();
+        for Submission { origin, event } in slice.submissions {
+            if is_known(snapshot.as_ref(), &event) {
+                events.push((origin, Checked::Known { deletions }));
+            } else {
+                unknown.push(event);
+                events.push((origin, Checked::Refused(Verdict::Forged)));
+            }
+        }
+        drop(snapshot);
+        let mut verdicts = Verified::check_all(unknown, &self.verifier).into_iter();
+        for (_, checked) in &mut events {
+            if let Checked::Refused(_) = checked
+                && let Some(Ok(event)) = verdicts.next()
+            {
+                *checked = Checked::Good(event);
+            }
+        }
+        CheckedSlice { ticket: slice.ticket, events }
+    }
+}
+
+/// Ephemeral events are never stored. What cannot be looked up is verified and left to the
+/// admitter, which will fail the same way.
+fn is_known(snapshot: Option<&Snapshot<'_>>, event: &Event) -> bool {
+    let view = event.view();
+    let found = snapshot.map(|snapshot| snapshot.by_id(&view.id()));
+    !view.kind().is_ephemeral() && matches!(found, Some(Ok(Some(_))))
+}

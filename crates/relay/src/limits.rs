@@ -1,0 +1,67 @@
+//! Bounds that no operator needs to set, each with its arithmetic.
+
+use std::time::Duration;
+
+/// Bytes of events between parser and `OK`, over all connections: 0.2 s of ingest at 40,000
+/// events/s and 8 kB each.
+pub const INGEST_BYTES_MAX: usize = 64 << 20;
+
+/// One connection may hold this share of the ingest queue, so that it cannot lock out the others.
+pub const INGEST_SHARE_OF_CONNECTION: usize = 4;
+
+/// Events that a verifier takes at once while others could share the work: enough for the gain of
+/// batches, few enough that the first event's `OK` does not wait for long (64 x 33 us = 2 ms).
+pub const VERIFY_SLICE_EVENTS_SHARED: usize = 64;
+
+/// Events in one slice for a verifier: batch verification gains little beyond.
+pub const VERIFY_SLICE_EVENTS_MAX: usize = 1024;
+
+/// Events admitted as one batch. At 3 us each this keeps the live feed's latency under 10 ms.
+pub const ADMIT_EVENTS_MAX: usize = 2048;
+
+/// Slices between verifiers and admitter. The ingest queue bounds what they hold.
+pub const ADMITTER_INBOX_SLICES: usize = 256;
+
+/// Batches between admitter and committer. The ingest queue bounds what they hold.
+pub const COMMITTER_INBOX_BATCHES: usize = 256;
+
+/// Messages to the fan-out. At most 100 bytes each besides events, which the ring shares: 800 kB.
+pub const FANOUT_INBOX_MESSAGES: usize = 8192;
+
+/// Expired events removed at one tick of a second: 10,000 a second is more than any relay takes in.
+pub const EXPIRE_EVENTS_MAX: usize = 10_000;
+
+/// How long one slice of a scan may run before other connections get their turn.
+pub const SCAN_SLICE_MAX: Duration = Duration::from_millis(2);
+
+/// Events in one slice of a scan.
+pub const SCAN_SLICE_EVENTS_MAX: usize = 512;
+
+/// Bytes of results added to an outbox at once: one or two writes to the socket.
+pub const SCAN_SLICE_BYTES: usize = 128 << 10;
+
+/// Query jobs of one connection beyond its subscriptions, that is COUNTs. The reader waits when
+/// there are more.
+pub const COUNTS_WAITING_MAX: usize = 16;
+
+/// How long a socket may take nothing while something waits for it, before it is dropped.
+pub const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
+
+/// How long a closing connection may take to answer our close frame.
+pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes read and dropped from a client whose connection is being closed, so that the close frame
+/// is not lost in a reset.
+pub const CLOSE_DRAIN_BYTES_MAX: usize = 16 << 20;
+
+/// How long an orderly stop may take before it is cut short.
+pub const STOP_MAX: Duration = Duration::from_millis(4500);
+
+/// The buffer for one HTTP request: headers of browsers and proxies take 1 to 4 kB.
+pub const HTTP_BUFFER_BYTES_MAX: usize = 16 << 10;
+
+/// Lifted public keys that the verifier remembers, 100 bytes each: 6 MB.
+pub const VERIFIER_KEYS_MAX: usize = 65_536;
+
+/// Descriptors beside the sockets: the store, the runtime, the listener, logs.
+pub const DESCRIPTORS_RESERVED: u64 = 64;

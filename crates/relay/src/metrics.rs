@@ -1,0 +1,160 @@
+//! What an operator can watch, in Prometheus' text form.
+//!
+//! Every series exists from the start and has labels from a fixed set only, so that no client can
+//! make one (case 67). Events are counted by what became of them: `received` counts all of them,
+//! on arrival; the verdicts are counted when they are told.
+
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+
+use crate::fanout::FanoutStats;
+use crate::ingest::Verdict;
+
+/// Samples older than this leave the quantiles.
+const QUANTILE_WINDOW: Duration = Duration::from_secs(60);
+
+/// The relay's counters. Every process part holds the same ones.
+pub(crate) struct Metrics {
+    handle: PrometheusHandle,
+    pub(crate) events_received: Counter,
+    /// Events that the session refused: malformed, or against a limit.
+    pub(crate) events_refused: Counter,
+    verdicts: Verdicts,
+    pub(crate) connections: Gauge,
+    pub(crate) connections_refused: Counter,
+    pub(crate) subscriptions: Gauge,
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_bytes: Counter,
+    pub(crate) queries: Counter,
+    pub(crate) counts: Counter,
+    pub(crate) replays: Counter,
+    pub(crate) query_slice_seconds: Histogram,
+    pub(crate) commit_seconds: Histogram,
+    pub(crate) commit_events: Histogram,
+    live: Live,
+}
+
+struct Verdicts {
+    stored: Counter,
+    ephemeral: Counter,
+    duplicate: Counter,
+    superseded: Counter,
+    deleted: Counter,
+    expired: Counter,
+    invalid: Counter,
+    full: Counter,
+    failed: Counter,
+}
+
+struct Live {
+    delivered: Counter,
+    lagged: Counter,
+    ended: Counter,
+    ephemeral_dropped: Counter,
+}
+
+impl Metrics {
+    /// Counters of their own, so that several relays can live in one process.
+    pub(crate) fn new() -> Self {
+        let builder = PrometheusBuilder::new().set_bucket_duration(QUANTILE_WINDOW);
+        let recorder = builder.expect("the window is not zero").build_recorder();
+        let new = Registrar(&recorder);
+        let verdict = |verdict| new.labelled("zeolite_events_total", "verdict", verdict);
+        let live = |outcome| new.labelled("zeolite_live_total", "outcome", outcome);
+        let job = |kind| new.labelled("zeolite_jobs_total", "kind", kind);
+        Self {
+            events_received: new.counter("zeolite_events_received_total"),
+            events_refused: verdict("refused"),
+            verdicts: Verdicts {
+                stored: verdict("stored"),
+                ephemeral: verdict("ephemeral"),
+                duplicate: verdict("duplicate"),
+                superseded: verdict("superseded"),
+                deleted: verdict("deleted"),
+                expired: verdict("expired"),
+                invalid: verdict("invalid"),
+                full: verdict("full"),
+                failed: verdict("failed"),
+            },
+            connections: new.gauge("zeolite_connections"),
+            connections_refused: new.counter("zeolite_connections_refused_total"),
+            subscriptions: new.gauge("zeolite_subscriptions"),
+            received_bytes: new.counter("zeolite_received_bytes_total"),
+            sent_bytes: new.counter("zeolite_sent_bytes_total"),
+            queries: job("query"),
+            counts: job("count"),
+            replays: job("replay"),
+            query_slice_seconds: new.histogram("zeolite_query_slice_seconds"),
+            commit_seconds: new.histogram("zeolite_commit_seconds"),
+            commit_events: new.histogram("zeolite_commit_events"),
+            live: Live {
+                delivered: live("delivered"),
+                lagged: live("lagged"),
+                ended: live("ended"),
+                ephemeral_dropped: live("ephemeral_dropped"),
+            },
+            handle: recorder.handle(),
+        }
+    }
+
+    /// The counter of a verdict.
+    pub(crate) fn verdict(&self, verdict: Verdict) -> &Counter {
+        let counters = &self.verdicts;
+        match verdict {
+            Verdict::Stored => &counters.stored,
+            Verdict::Ephemeral => &counters.ephemeral,
+            Verdict::Duplicate => &counters.duplicate,
+            Verdict::Superseded => &counters.superseded,
+            Verdict::Deleted => &counters.deleted,
+            Verdict::Expired => &counters.expired,
+            Verdict::Forged => &counters.invalid,
+            Verdict::Full => &counters.full,
+            Verdict::Failed => &counters.failed,
+        }
+    }
+
+    /// Adds what the fan-out did.
+    pub(crate) fn add_live(&self, stats: FanoutStats) {
+        let FanoutStats { delivered, lagged, ended, ephemeral_dropped } = stats;
+        self.live.delivered.increment(delivered);
+        self.live.lagged.increment(lagged);
+        self.live.ended.increment(ended);
+        self.live.ephemeral_dropped.increment(ephemeral_dropped);
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn render(&self) -> String {
+        self.handle.render()
+    }
+
+    /// Folds the samples of histograms; without it they pile up.
+    pub(crate) fn run_upkeep(&self) {
+        self.handle.run_upkeep();
+    }
+}
+
+struct Registrar<'a>(&'a PrometheusRecorder);
+
+impl Registrar<'_> {
+    const METADATA: Metadata<'static> =
+        Metadata::new("zeolite_relay", Level::INFO, Some(module_path!()));
+
+    fn counter(&self, name: &'static str) -> Counter {
+        self.0.register_counter(&Key::from_static_name(name), &Self::METADATA)
+    }
+
+    fn labelled(&self, name: &'static str, label: &'static str, value: &'static str) -> Counter {
+        let key = Key::from_parts(name, vec![Label::new(label, value)]);
+        self.0.register_counter(&key, &Self::METADATA)
+    }
+
+    fn gauge(&self, name: &'static str) -> Gauge {
+        self.0.register_gauge(&Key::from_static_name(name), &Self::METADATA)
+    }
+
+    fn histogram(&self, name: &'static str) -> Histogram {
+        self.0.register_histogram(&Key::from_static_name(name), &Self::METADATA)
+    }
+}

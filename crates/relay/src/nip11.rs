@@ -1,0 +1,157 @@
+//! The information document of NIP-11, derived from the running configuration.
+
+use serde::Serialize;
+use zeolite_proto::limits::SUB_ID_CHARS_MAX;
+
+use crate::config::Config;
+
+/// What this relay does for clients. An entry leaves when its feature can be off (R11-08).
+const SUPPORTED_NIPS: [u16; 8] = [1, 2, 9, 11, 40, 45, 62, 67];
+
+/// The media type of the document.
+pub(crate) const MEDIA_TYPE: &str = "application/nostr+json";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icon: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pubkey: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contact: Option<&'a str>,
+    supported_nips: &'static [u16],
+    software: &'static str,
+    version: &'static str,
+    limitation: Limitation,
+}
+
+#[derive(Serialize)]
+struct Limitation {
+    max_message_length: usize,
+    max_subscriptions: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_limit: Option<u64>,
+    max_subid_length: usize,
+    max_event_tags: usize,
+    max_content_length: usize,
+    auth_required: bool,
+    payment_required: bool,
+    restricted_writes: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at_lower_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at_upper_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_limit: Option<u64>,
+}
+
+/// The document as JSON.
+pub(crate) fn document(config: &Config) -> String {
+    let Config { relay, limits, query, .. } = config;
+    let document = Document {
+        name: relay.name.as_deref(),
+        description: relay.description.as_deref(),
+        icon: relay.icon.as_deref(),
+        pubkey: relay.pubkey.as_deref(),
+        contact: relay.contact.as_deref(),
+        supported_nips: &SUPPORTED_NIPS,
+        software: env!("CARGO_PKG_REPOSITORY"),
+        version: env!("CARGO_PKG_VERSION"),
+        limitation: Limitation {
+            max_message_length: limits.message_bytes_max,
+            max_subscriptions: limits.subscriptions_max,
+            max_limit: query.max_limit,
+            max_subid_length: SUB_ID_CHARS_MAX,
+            max_event_tags: limits.event_tags_max,
+            max_content_length: limits.content_chars_max,
+            auth_required: false,
+            payment_required: false,
+            restricted_writes: false,
+            created_at_lower_limit: limits.created_at_past_s_max,
+            created_at_upper_limit: limits.created_at_future_s_max,
+            default_limit: query.default_limit,
+        },
+    };
+    serde_json::to_string(&document).expect("the document has only string keys")
+}
+
+/// Whether an `Accept` header asks for the document: the media type anywhere in the list, in any
+/// case, with any parameters, unless its quality is zero.
+pub(crate) fn is_accepted(accept: &str) -> bool {
+    accept.split(',').any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(MEDIA_TYPE));
+        named && !parts.any(is_zero_quality)
+    })
+}
+
+fn is_zero_quality(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return false };
+    name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// R11-01: the media type is found in a list, with parameters, in any case.
+    #[test]
+    fn the_accept_header_is_read_as_a_list() {
+        for (accept, expected) in [
+            ("application/nostr+json", true),
+            ("Application/Nostr+JSON", true),
+            ("text/html, application/nostr+json;q=0.9", true),
+            ("application/nostr+json; charset=utf-8", true),
+            ("application/nostr+json;q=0", false),
+            ("application/nostr+json; q=0.000", false),
+            ("*/*", false),
+            ("application/json", false),
+            ("text/html,application/xhtml+xml", false),
+            ("", false),
+        ] {
+            assert_eq!(is_accepted(accept), expected, "{accept:?}");
+        }
+    }
+
+    /// R11-03, R11-09, R11-10, case 69: the limits are those in force, and what is not set is not
+    /// there.
+    #[test]
+    fn the_document_tells_the_running_configuration() {
+        let mut config = Config::default();
+        config.limits.message_bytes_max = 70_001;
+        config.limits.subscriptions_max = 7;
+        config.limits.event_tags_max = 11;
+        config.limits.content_chars_max = 1_234;
+        config.limits.created_at_past_s_max = Some(99);
+        config.limits.created_at_future_s_max = None;
+        config.query.max_limit = Some(321);
+        config.query.default_limit = None;
+        config.relay.name = Some("a \"name\"".to_owned());
+        let document: Value = serde_json::from_str(&document(&config)).unwrap();
+        assert_eq!(
+            document["limitation"],
+            json!({
+                "max_message_length": 70_001,
+                "max_subscriptions": 7,
+                "max_limit": 321,
+                "max_subid_length": 64,
+                "max_event_tags": 11,
+                "max_content_length": 1_234,
+                "auth_required": false,
+                "payment_required": false,
+                "restricted_writes": false,
+                "created_at_lower_limit": 99,
+            })
+        );
+        assert_eq!(document["name"], "a \"name\"");
+        assert_eq!(document["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67]));
+        assert!(document.get("description").is_none() && document.get("pubkey").is_none());
+        assert!(document["software"].as_str().unwrap().starts_with("https://"));
+    }
+}

@@ -1,0 +1,233 @@
+//! What a query worker does for a client, slice by slice.
+
+use std::sync::Arc;
+
+use zeolite_proto::{EoseHint, EventRef, Filter, Reason, RelayMsg, SubId, Timestamp};
+use zeolite_session::SubKey;
+use zeolite_store::{ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
+
+use crate::conn::Conn;
+use crate::fanout::Replay;
+use crate::frames;
+use crate::inbox::FanoutIn;
+use crate::limits::SCAN_SLICE_BYTES;
+use crate::outbox::Room;
+use crate::subscription::Subscription;
+
+/// What every job works with.
+pub struct Desk {
+    /// What is read.
+    pub store: Store,
+    /// Limits of filters.
+    pub options: ScanOptions,
+    /// How long one slice may take.
+    pub budget: SliceBudget,
+    /// Frames on their way to an outbox, empty between slices.
+    pub frames: Vec<u8>,
+}
+
+/// What became of a slice.
+#[derive(Debug)]
+pub enum Step {
+    /// There is more to do.
+    More,
+    /// There is more to do, and the outbox is full.
+    Parked,
+    /// The job is over; the fan-out has to hear of it.
+    Done(Option<FanoutIn<Arc<Subscription>>>),
+}
+
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// One job of a connection.
+pub enum Job {
+    /// The stored answer to a REQ.
+    Query(Query),
+    /// A COUNT.
+    Count(Count),
+    /// What a subscription missed since its query or its lag.
+    Replay(Replay<Arc<Subscription>>),
+}
+
+/// The stored answer to a REQ, on its way.
+pub struct Query {
+    subscription: Arc<Subscription>,
+    /// Made in the first slice: what is admitted before that is part of the stored answer.
+    scan: Option<Scan>,
+}
+
+/// A COUNT, on its way.
+pub struct Count {
+    conn: Arc<Conn>,
+    sub: SubId,
+    filters: Arc<[Filter]>,
+    scan: Option<Scan>,
+    counted: u64,
+}
+
+impl Job {
+    /// The stored answer for `subscription`, then `EOSE`, then its attachment to the live feed.
+    pub fn query(subscription: Arc<Subscription>) -> Self {
+        Self::Query(Query { subscription, scan: None })
+    }
+
+    /// How many stored events match.
+    pub fn count(conn: Arc<Conn>, sub: SubId, filters: Arc<[Filter]>) -> Self {
+        Self::Count(Count { conn, sub, filters, scan: None, counted: 0 })
+    }
+
+    /// The subscription it works for.
+    pub fn key(&self) -> Option<SubKey> {
+        match self {
+            Self::Query(query) => Some(query.subscription.key()),
+            Self::Replay(replay) => Some(replay.feed.key()),
+            Self::Count(_) => None,
+        }
+    }
+
+    /// True for a COUNT.
+    pub fn is_count(&self) -> bool {
+        matches!(self, Self::Count(_))
+    }
+
+    /// Runs for one slice.
+    pub fn run(&mut self, desk: &mut Desk, now: Timestamp) -> Step {
+        match self {
+            Self::Query(query) => query.run(desk, now),
+            Self::Count(count) => count.run(desk, now),
+            Self::Replay(replay) => run_replay(replay, desk, now),
+        }
+    }
+}
+
+impl Query {
+    fn run(&mut self, desk: &mut Desk, now: Timestamp) -> Step {
+        if !self.subscription.is_active() {
+            return Step::Done(None);
+        }
+        match self.slice(desk, now) {
+            Ok(step) => step,
+            Err(error) => give_up(&self.subscription, &error),
+        }
+    }
+
+    fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<Step, ReadError> {
+        let Self { subscription, scan } = self;
+        let scan = match scan {
+            Some(scan) => scan,
+            None => scan.insert(Scan::new(&desk.store, subscription.filters(), desk.options)?),
+        };
+        let frames = &mut desk.frames;
+        let state = scan.slice(now, desk.budget, &mut |_, event| {
+            push_event(frames, subscription, event);
+            frames.len() < SCAN_SLICE_BYTES
+        })?;
+        let ScanState::Done { complete } = state else {
+            return Ok(hand_over(subscription, frames));
+        };
+        let hint = if complete { EoseHint::Finish } else { EoseHint::None };
+        let eose = RelayMsg::Eose(subscription.sub(), hint);
+        frames::push_text(frames, |out| eose.encode(out));
+        if hand_over(subscription, frames) == Step::Done(None) {
+            return Ok(Step::Done(None));
+        }
+        let feed = Arc::clone(subscription);
+        Ok(Step::Done(Some(FanoutIn::Attach { feed, seen: scan.ceiling() })))
+    }
+}
+
+impl Count {
+    fn run(&mut self, desk: &mut Desk, now: Timestamp) -> Step {
+        if self.conn.outbox.is_closing() {
+            return Step::Done(None);
+        }
+        match self.slice(desk, now) {
+            Ok(ScanState::More) => return Step::More,
+            Ok(ScanState::Done { .. }) => {
+                self.conn.outbox.reply(&RelayMsg::Count(&self.sub, self.counted));
+            }
+            Err(error) => {
+                tracing::error!(%error, "count failed");
+                let reason = Reason::error("the store could not be read");
+                self.conn.outbox.reply(&RelayMsg::Closed(self.sub.as_str(), reason));
+            }
+        }
+        Step::Done(None)
+    }
+
+    /// A count knows no limits (NIP-45).
+    fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<ScanState, ReadError> {
+        let Self { filters, scan, counted, .. } = self;
+        let scan = match scan {
+            Some(scan) => scan,
+            None => {
+                let unlimited = |filter: &Filter| Filter { limit: None, ..filter.clone() };
+                let filters: Vec<Filter> = filters.iter().map(unlimited).collect();
+                scan.insert(Scan::new(&desk.store, &filters, ScanOptions::default())?)
+            }
+        };
+        let budget = SliceBudget { events_max: usize::MAX, ..desk.budget };
+        scan.slice(now, budget, &mut |_, _| {
+            *counted += 1;
+            true
+        })
+    }
+}
+
+/// Walks the log from where the subscription stopped. `after` moves along.
+fn run_replay(replay: &mut Replay<Arc<Subscription>>, desk: &mut Desk, now: Timestamp) -> Step {
+    let Replay { feed, after, through } = replay;
+    if !feed.is_active() {
+        return Step::Done(None);
+    }
+    let frames = &mut desk.frames;
+    let wanted = |event: EventRef<'_>| {
+        !event.is_expired(now) && feed.filters().iter().any(|filter| filter.matches(event))
+    };
+    let reached = desk.store.read_log(*after, *through, desk.budget, &mut |_, event| {
+        if wanted(event) {
+            push_event(frames, feed, event);
+        }
+        frames.len() < SCAN_SLICE_BYTES
+    });
+    match reached {
+        Ok(reached) => *after = reached,
+        Err(error) => return give_up(feed, &error),
+    }
+    let step = hand_over(feed, frames);
+    if *after < *through || step == Step::Done(None) {
+        return step;
+    }
+    let (conn, key) = (feed.conn().id, feed.key());
+    Step::Done(Some(FanoutIn::Replayed { conn, key, reached: *through }))
+}
+
+fn push_event(frames: &mut Vec<u8>, subscription: &Subscription, event: EventRef<'_>) {
+    frames::push_text(frames, |out| {
+        out.extend_from_slice(subscription.head());
+        event.push_json(out);
+        out.push(b']');
+    });
+}
+
+/// Moves the frames to the outbox.
+fn hand_over(subscription: &Subscription, frames: &mut Vec<u8>) -> Step {
+    let room = subscription.results(frames);
+    frames.clear();
+    match room {
+        Room::Some => Step::More,
+        Room::None => Step::Parked,
+        Room::Gone => Step::Done(None),
+    }
+}
+
+fn give_up(subscription: &Subscription, error: &ReadError) -> Step {
+    tracing::error!(%error, "query failed");
+    subscription.end_with(Reason::error("the store could not be read"));
+    let (conn, key) = (subscription.conn().id, subscription.key());
+    Step::Done(Some(FanoutIn::Detach(conn, key)))
+}

@@ -1,0 +1,59 @@
+//! From the configuration to what each part is built with.
+
+use std::time::Duration;
+
+use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
+
+use crate::config::Config;
+use crate::fanout::FanoutBounds;
+use crate::limits::{
+    INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION, SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
+};
+use crate::outbox::OutboxBounds;
+use crate::query::Desk;
+
+/// How the store is opened.
+pub(crate) fn store_options(config: &Config) -> Options {
+    Options {
+        durability: config.store.durability,
+        map_bytes: config.store.map_bytes,
+        head_events_max: config.store.head_events_max,
+        head_bytes_max: config.store.head_bytes_max,
+        own_urls: config.relay.urls.clone(),
+        ..Options::default()
+    }
+}
+
+/// Results stop at half of what live events may fill, so that a long answer leaves them room; a
+/// writer that takes half of that at a time never starves while a worker refills it.
+pub(crate) fn outbox_bounds(config: &Config) -> OutboxBounds {
+    let bytes_max = config.live.outbox_bytes_max;
+    OutboxBounds {
+        results_high_bytes: bytes_max / 2,
+        low_bytes: bytes_max / 4,
+        live_bytes_max: bytes_max,
+        reply_bytes_max: bytes_max / 4,
+        ingest_bytes_max: INGEST_BYTES_MAX / INGEST_SHARE_OF_CONNECTION,
+    }
+}
+
+pub(crate) fn fanout_bounds(config: &Config) -> FanoutBounds {
+    FanoutBounds {
+        recent_events_max: config.live.recent_events_max,
+        recent_bytes_max: config.live.recent_bytes_max,
+        lag_events_max: config.live.lag_events_max,
+        lag_max: Duration::from_secs(config.live.lag_s_max),
+    }
+}
+
+pub(crate) fn desk(config: &Config, store: &Store) -> Desk {
+    Desk {
+        store: store.clone(),
+        options: ScanOptions {
+            default_limit: config.query.default_limit,
+            max_limit: config.query.max_limit,
+        },
+        budget: SliceBudget { events_max: SCAN_SLICE_EVENTS_MAX, time_max: SCAN_SLICE_MAX },
+        frames: Vec::new(),
+    }
+}

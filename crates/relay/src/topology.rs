@@ -1,0 +1,120 @@
+//! Every thread and every channel of a running relay, on one screen.
+//!
+//! ```text
+//! tokio runtime                          plain threads
+//! -------------                          -------------
+//! accept -> http -> conn::run (writer)
+//!                    conn::read --------- Queue -----> verifier x cores
+//!                      |   |                              | AdmitterIn
+//!                      |   |                              v
+//!                      |   |                           admitter --CommitterIn--> committer
+//!                      |   +-- FanoutIn --> fanout <-FanoutIn-+                      |
+//!                      |                      |  ^                                   |
+//!                      +------ Lanes ---> query workers x cores                      |
+//!                                             |                                      |
+//!              Outbox <--- results -----------+--- live events (fanout) --- OK ------+
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context;
+use crossbeam_channel::bounded;
+use tokio::sync::mpsc;
+use zeolite_schnorr::Verifier;
+use zeolite_store::{Admitter, Committer, Store};
+
+use crate::config::Config;
+use crate::fanout::Fanout;
+use crate::fanout_thread;
+use crate::hub::Hub;
+use crate::inbox::AdmitterIn;
+use crate::ingest::{self, AdmitterThread, Ingest, Queue, Verifiers};
+use crate::limits::{
+    ADMITTER_INBOX_SLICES, COMMITTER_INBOX_BATCHES, FANOUT_INBOX_MESSAGES, VERIFIER_KEYS_MAX,
+};
+use crate::metrics::Metrics;
+use crate::query::{self, Lanes};
+use crate::registry::Registry;
+use crate::settings;
+
+/// The threads of a running relay, and the ways in.
+pub(crate) struct Threads {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) queue: Arc<Queue>,
+    /// To the admitter, for the expiry timer.
+    pub(crate) expiry: crossbeam_channel::Sender<AdmitterIn>,
+    pub(crate) handles: Vec<JoinHandle<()>>,
+}
+
+/// Builds and starts everything but the sockets.
+pub(crate) fn build(
+    config: &Config,
+    (store, admitter, committer): (Store, Admitter, Committer),
+    connections_max: usize,
+) -> anyhow::Result<Threads> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let query_workers = config.query.worker_threads.unwrap_or(cores);
+    let cursor = store.snapshot().context("read the store")?.ceiling();
+
+    let metrics = Arc::new(Metrics::new());
+    let writable = Arc::new(AtomicBool::new(true));
+    let queue = Arc::new(Queue::new(cores));
+    let lanes = Arc::new(Lanes::default());
+    let (to_admitter, admitter_inbox) = bounded(ADMITTER_INBOX_SLICES);
+    let (to_committer, committer_inbox) = bounded(COMMITTER_INBOX_BATCHES);
+    let (to_fanout, fanout_inbox) = mpsc::channel(FANOUT_INBOX_MESSAGES);
+
+    let hub = Arc::new(Hub {
+        session: Arc::new(config.limits.clone()),
+        ingest: Ingest::new(
+            Arc::clone(&queue),
+            config.server.ingest_events_max,
+            Arc::clone(&metrics),
+        ),
+        lanes: Arc::clone(&lanes),
+        fanout: to_fanout.clone(),
+        registry: Registry::new(connections_max, settings::outbox_bounds(config)),
+        metrics: Arc::clone(&metrics),
+        writable: Arc::clone(&writable),
+    });
+    let verifiers = Arc::new(Verifiers {
+        queue: Arc::clone(&queue),
+        store: store.clone(),
+        verifier: Verifier::new(VERIFIER_KEYS_MAX),
+        deletions: Default::default(),
+    });
+    let admitting = AdmitterThread {
+        admitter,
+        verifiers: Arc::clone(&verifiers),
+        fanout: to_fanout.clone(),
+        committer: to_committer,
+    };
+    let fanout = Fanout::new(settings::fanout_bounds(config), cursor);
+
+    let mut handles = Vec::new();
+    let mut start = |name: String, body: Box<dyn FnOnce() + Send>| {
+        thread::Builder::new().name(name).spawn(body).map(|handle| handles.push(handle))
+    };
+    for at in 0..cores {
+        let (verifiers, admitter) = (Arc::clone(&verifiers), to_admitter.clone());
+        start(format!("verifier-{at}"), Box::new(move || verifiers.run(&admitter)))?;
+    }
+    for at in 0..query_workers {
+        let (lanes, fanout) = (Arc::clone(&lanes), to_fanout.clone());
+        let (desk, metrics) = (settings::desk(config, &store), Arc::clone(&metrics));
+        let body = move || query::work(&lanes, &fanout, desk, &metrics);
+        start(format!("query-{at}"), Box::new(body))?;
+    }
+    start("admitter".to_owned(), Box::new(move || admitting.run(&admitter_inbox)))?;
+    start("committer".to_owned(), {
+        let metrics = Arc::clone(&metrics);
+        Box::new(move || ingest::commit(committer, &committer_inbox, &metrics, &writable))
+    })?;
+    start(
+        "fanout".to_owned(),
+        Box::new(move || fanout_thread::run(fanout, fanout_inbox, &lanes, &metrics)),
+    )?;
+    Ok(Threads { hub, queue, expiry: to_admitter, handles })
+}

@@ -1,0 +1,166 @@
+//! A relay on a free port, and clients that fail a test rather than wait for ever.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_tungstenite::tungstenite::protocol::Message;
+use tokio_tungstenite::tungstenite::{self, WebSocket, client};
+use zeolite_relay::config::Config;
+use zeolite_relay::{RunningRelay, start};
+
+/// No answer takes as long as this, on any machine that runs tests.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A relay with a store of its own; both go when it is dropped.
+pub(crate) struct TestRelay {
+    pub(crate) addr: SocketAddr,
+    pub(crate) relay: Option<RunningRelay>,
+    _dir: TempDir,
+}
+
+/// Starts a relay, with changes to the default configuration.
+pub(crate) fn relay(configure: impl FnOnce(&mut Config)) -> TestRelay {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::default();
+    config.listen.set_port(0);
+    config.db = dir.path().join("store");
+    config.store.map_bytes = 1 << 30;
+    configure(&mut config);
+    let relay = start(config).unwrap();
+    TestRelay { addr: relay.addr, relay: Some(relay), _dir: dir }
+}
+
+impl TestRelay {
+    /// A WebSocket client.
+    pub(crate) fn client(&self) -> Client {
+        let socket = self.raw();
+        let url = format!("ws://{}/", self.addr);
+        let (socket, _) = client(url, socket).unwrap();
+        Client { socket }
+    }
+
+    /// A socket on which nothing was said.
+    pub(crate) fn raw(&self) -> TcpStream {
+        let socket = TcpStream::connect(self.addr).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    /// A socket after the WebSocket handshake.
+    pub(crate) fn raw_websocket(&self) -> TcpStream {
+        let mut socket = self.raw();
+        let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                       Sec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+        let head = exchange(&mut socket, request);
+        assert!(head.starts_with("HTTP/1.1 101"), "{head}");
+        socket
+    }
+
+    /// Sends a request and gives the whole answer.
+    pub(crate) fn http(&self, request: &str) -> String {
+        let mut socket = self.raw();
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+/// Sends a request and reads up to the end of the answer's head.
+pub(crate) fn exchange(socket: &mut TcpStream, request: &str) -> String {
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        socket.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// A WebSocket client that shares no code with the relay.
+pub(crate) struct Client {
+    pub(crate) socket: WebSocket<TcpStream>,
+}
+
+impl Client {
+    /// Sends one message.
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.socket.send(Message::text(message.to_string())).unwrap();
+    }
+
+    /// Sends without waking the other side before the last.
+    pub(crate) fn send_all(&mut self, messages: &[Value]) {
+        for message in messages {
+            self.socket.write(Message::text(message.to_string())).unwrap();
+        }
+        self.socket.flush().unwrap();
+    }
+
+    /// The next frame, whatever it is.
+    pub(crate) fn frame(&mut self) -> Result<Message, tungstenite::Error> {
+        self.socket.read()
+    }
+
+    /// The next message.
+    pub(crate) fn recv(&mut self) -> Value {
+        loop {
+            match self.frame().unwrap() {
+                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => panic!("expected a message, got {other:?}"),
+            }
+        }
+    }
+
+    /// Fails unless this is the next message.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, message: Value) {
+        assert_eq!(self.recv(), message);
+    }
+
+    /// Publishes and checks that it is accepted.
+    #[track_caller]
+    pub(crate) fn publish(&mut self, event: &Value) {
+        self.send(&json!(["EVENT", event]));
+        self.expect(json!(["OK", event["id"], true, ""]));
+    }
+
+    /// Opens a subscription and gives the stored events before its EOSE.
+    pub(crate) fn query(&mut self, sub: &str, filter: &Value) -> Vec<Value> {
+        self.send(&json!(["REQ", sub, filter]));
+        self.until_eose(sub)
+    }
+
+    /// The events of a subscription up to its EOSE.
+    pub(crate) fn until_eose(&mut self, sub: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let mut message = self.recv();
+            assert_eq!(message[1], sub, "{message}");
+            match message[0].as_str() {
+                Some("EVENT") => events.push(message[2].take()),
+                Some("EOSE") => return events,
+                _ => panic!("unexpected {message}"),
+            }
+        }
+    }
+
+    /// Reads to the close frame and gives its code.
+    #[track_caller]
+    pub(crate) fn close_code(&mut self) -> u16 {
+        loop {
+            match self.frame() {
+                Ok(Message::Close(Some(close))) => return close.code.into(),
+                Ok(_) => {}
+                Err(error) => panic!("no close frame: {error}"),
+            }
+        }
+    }
+}
