@@ -31,7 +31,7 @@ function query(relay, ...filters) {
     const events = []
     const sub = relay.subscribe(filters, {
       onevent: event => events.push(event),
-      oneose: () => { sub.close(); resolve(events) },
+      oneose: () => { resolve(events); sub.close() },
       onclose: reason => reject(new Error(`subscription closed: ${reason}`)),
     })
   })
