@@ -10,6 +10,7 @@ use crate::draft::{Draft, Place};
 use crate::env::WriterLock;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::head::MergedRun;
+use crate::keys::IndexKey;
 use crate::limits::EXPIRE_KEYS_PER_EVENT;
 use crate::run::Run;
 use crate::snapshot::Snapshot;
@@ -55,6 +56,9 @@ pub struct Admitter {
     last_seq: Seq,
     next_number: u64,
     jobs: VanishJobs,
+    /// Where the search for expired events goes on; `None` is its beginning. What was passed is
+    /// removed, and what is passed again is only what is not purged yet.
+    expired_through: Option<IndexKey>,
     _lock: Arc<WriterLock>,
 }
 
@@ -66,7 +70,14 @@ impl Admitter {
         for vanish in head.vanishing.iter() {
             jobs.add(&inner.keys, *vanish);
         }
-        Ok(Self { inner, last_seq: head.last_seq, next_number: 1, jobs, _lock: lock })
+        Ok(Self {
+            inner,
+            last_seq: head.last_seq,
+            next_number: 1,
+            jobs,
+            expired_through: None,
+            _lock: lock,
+        })
     }
 
     /// Decides about events, each as if it came alone, in the order given.
@@ -95,15 +106,18 @@ impl Admitter {
     /// Removes up to `max` events whose time is over (NIP-40). To be called from time to time;
     /// it also goes on with the removals that requests to vanish ask for.
     pub fn expire(&mut self, now: Timestamp, max: usize) -> Result<Admitted, WriteError> {
-        self.run(|draft| {
-            for (seq, version, address) in expired(draft.snapshot, now, max)? {
+        let mut through = self.expired_through;
+        let admitted = self.run(|draft| {
+            for (seq, version, address) in expired(draft.snapshot, &mut through, now, max)? {
                 draft.remove(Place::Stored(seq));
                 if let Some(address) = address {
                     draft.bar_address(&address, version, BarCause::Expiry)?;
                 }
             }
             Ok(Vec::new())
-        })
+        })?;
+        self.expired_through = through;
+        Ok(admitted)
     }
 
     /// True while events are still to be removed on behalf of requests to vanish. Every call goes
@@ -173,23 +187,33 @@ fn check_running(inner: &Inner) -> Result<(), WriteError> {
 
 type ExpiredEvent = (Seq, Version, Option<zeolite_proto::Address>);
 
-/// Up to `max` stored events whose time is over.
+/// Up to `max` stored events whose time is over, searched for behind `through`, which moves on
+/// with the search and back to the beginning at its end.
 fn expired(
     snapshot: &Snapshot<'_>,
+    through: &mut Option<IndexKey>,
     now: Timestamp,
     max: usize,
 ) -> Result<Vec<ExpiredEvent>, ReadError> {
     let mut keys = Vec::new();
     let keys_max = max.saturating_mul(EXPIRE_KEYS_PER_EVENT);
-    snapshot.index_from(&snapshot.inner.keys.expires(), now, keys_max, &mut keys)?;
+    let prefix = snapshot.inner.keys.expires();
+    let after = through.unwrap_or_else(|| prefix.bottom(Timestamp(0)));
+    snapshot.index_above(&after, &prefix.above(now), keys_max, &mut keys)?;
+    let is_end = keys.len() < keys_max;
     let mut expired = Vec::new();
+    *through = None;
     for key in keys {
         if expired.len() == max {
-            break;
+            return Ok(expired);
         }
+        *through = Some(key);
         if let Some(event) = snapshot.get(key.seq())?.filter(|event| event.is_expired(now)) {
             expired.push((key.seq(), Version::of(event), event.address()));
         }
+    }
+    if is_end {
+        *through = None;
     }
     Ok(expired)
 }

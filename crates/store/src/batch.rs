@@ -28,6 +28,8 @@ pub(crate) struct Batch {
     pub(crate) last_seq: Seq,
     /// New events that the batch itself did not remove again, in seq order.
     pub(crate) events: Arc<[(Seq, Event)]>,
+    /// Bytes of the records of these events.
+    pub(crate) record_bytes: usize,
     /// Events of earlier batches that go, sorted.
     pub(crate) removed: Vec<Seq>,
     /// Targets that must not come (back), with who asked for it.
@@ -48,11 +50,6 @@ impl Batch {
     pub(crate) fn event(&self, seq: Seq) -> Option<&Event> {
         let at = self.events.binary_search_by_key(&seq, |(seq, _)| *seq).ok()?;
         Some(&self.events[at].1)
-    }
-
-    /// Bytes of the records in it.
-    pub(crate) fn record_bytes(&self) -> usize {
-        self.events.iter().map(|(_, event)| event.record_bytes()).sum()
     }
 
     /// True if committing it would change nothing.
@@ -78,6 +75,6 @@ impl PendingBatch {
 
     /// Bytes of the records in it.
     pub fn bytes(&self) -> usize {
-        self.0.record_bytes()
+        self.0.record_bytes
     }
 }

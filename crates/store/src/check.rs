@@ -8,6 +8,8 @@
 mod log_pass;
 mod problem;
 mod table_pass;
+#[cfg(test)]
+mod tests;
 
 use zeolite_proto::Seq;
 

@@ -12,6 +12,8 @@ use crate::batch::{Batch, PendingBatch};
 use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
 use crate::error::{CommitError, OpenError, ReadError};
 use crate::flush::{Drain, is_due, slice_keys};
+use crate::limits::{FLUSH_ALL_KEYS, STALE_READERS_COMMITS};
+use crate::options::Durability;
 use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
 use crate::room::is_full;
@@ -26,6 +28,7 @@ pub struct Committer {
     /// Everything up to here is in the log.
     durable: Seq,
     next_number: u64,
+    commits: u64,
     drain: Option<Drain>,
     /// Removed events whose keys may be in the head.
     dead_in_head: FxHashSet<Seq>,
@@ -33,10 +36,9 @@ pub struct Committer {
 }
 
 /// What a transaction did beside its batches, to be told to the head once it is committed.
-#[derive(Default)]
 struct Done {
     is_worth_a_commit: bool,
-    purged: usize,
+    indexed_through: Seq,
     is_full: bool,
 }
 
@@ -55,6 +57,7 @@ impl Committer {
             indexed_through: meta.indexed_through,
             durable: inner.head.load().last_seq,
             next_number: 1,
+            commits: 0,
             drain: None,
             dead_in_head: FxHashSet::default(),
             _lock: lock,
@@ -80,6 +83,9 @@ impl Committer {
     /// which opening is quick.
     pub fn flush_all(&mut self) -> Result<(), CommitError> {
         while self.commit_with(&[], true)? {}
+        if self.inner.options.durability != Durability::Durable {
+            self.inner.env.force_sync()?;
+        }
         Ok(())
     }
 
@@ -102,7 +108,11 @@ impl Committer {
     fn try_commit(&mut self, batches: &[Arc<Batch>], flush: bool) -> Result<bool, CommitError> {
         let inner = Arc::clone(&self.inner);
         let mut txn = inner.env.write_txn()?;
-        let mut done = Done::default();
+        let mut done = Done {
+            is_worth_a_commit: false,
+            indexed_through: self.indexed_through,
+            is_full: false,
+        };
         for batch in batches.iter().filter(|batch| !batch.is_empty()) {
             self.write_batch(&mut txn, batch)?;
             done.is_worth_a_commit = true;
@@ -113,12 +123,16 @@ impl Committer {
         }
         let new_events = batches.iter().map(|batch| batch.events.len()).sum();
         self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
-        done.purged = purge_slice(&inner.tables, &mut txn, self.indexed_after_drain())?;
-        if !(done.is_worth_a_commit || done.purged > 0) {
+        let purged = purge_slice(&inner.tables, &mut txn, done.indexed_through)?;
+        if !done.is_worth_a_commit && purged == 0 {
             return Ok(false);
         }
         done.is_full = is_full(&inner, &txn, &inner.head.load())?;
         txn.commit()?;
+        self.commits += 1;
+        if self.commits.is_multiple_of(STALE_READERS_COMMITS) {
+            inner.env.clear_stale_readers()?;
+        }
         self.durable = durable;
         self.publish(batches, &done);
         Ok(true)
@@ -152,32 +166,31 @@ impl Committer {
         if self.drain.is_none() && (flush || is_due(&head, &self.inner.options)) {
             self.drain = self.inner.head.update(|head| Drain::begin(head, durable));
         }
+        if self.drain.is_none() && flush && head.runs.is_empty() && durable > self.indexed_through {
+            // All that was admitted since the last flush is dead.
+            put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, durable)?;
+            done.indexed_through = durable;
+            done.is_worth_a_commit = true;
+        }
         let Some(drain) = &mut self.drain else { return Ok(()) };
         let keys = if flush {
-            drain.keys_left().min(crate::limits::FLUSH_ALL_KEYS)
+            drain.keys_left().min(FLUSH_ALL_KEYS)
         } else {
             slice_keys(drain.keys_left(), new_events, &head, &self.inner.options)
         };
         drain.write_slice(&self.inner.tables, txn, keys, &self.dead_in_head)?;
         if drain.is_done() {
-            put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, drain.through())?;
+            done.indexed_through = drain.through();
+            put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, done.indexed_through)?;
         }
         done.is_worth_a_commit = true;
         Ok(())
     }
 
-    /// What `indexed_through` is in the transaction that is being made.
-    fn indexed_after_drain(&self) -> Seq {
-        match &self.drain {
-            Some(drain) if drain.is_done() => drain.through(),
-            _ => self.indexed_through,
-        }
-    }
-
     /// Tells the head what is in LMDB since the commit.
     fn publish(&mut self, batches: &[Arc<Batch>], done: &Done) {
         self.inner.is_full.store(done.is_full, Ordering::Relaxed);
-        self.indexed_through = self.indexed_after_drain();
+        self.indexed_through = done.indexed_through;
         let drained = self.drain.take_if(|drain| drain.is_done()).map(|drain| drain.runs());
         if drained.is_some() {
             let indexed_through = self.indexed_through;

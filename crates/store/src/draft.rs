@@ -2,6 +2,7 @@
 //! changed.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use zeolite_proto::{Address, Event, EventId, EventRef, Kind, PubKey, Seq, Timestamp, Verified};
 
@@ -251,9 +252,11 @@ impl<'a> Draft<'a> {
     /// The finished batch.
     pub(crate) fn finish(self, number: u64) -> Batch {
         let live = self.events.into_iter().filter_map(|(seq, event)| Some((seq, event?)));
+        let events: Arc<[_]> = live.collect();
+        let record_bytes = events.iter().map(|(_, event)| event.record_bytes()).sum();
         let mut removed: Vec<_> = self.removed.into_iter().collect();
         removed.sort_unstable();
-        Batch { number, events: live.collect(), removed, ..self.changes }
+        Batch { number, events, record_bytes, removed, ..self.changes }
     }
 }
 

@@ -167,17 +167,6 @@ impl IndexKey {
         Prefix(bytes)
     }
 
-    /// The time field; meaningless for keys of [`Family::Id`].
-    pub(crate) fn time(&self) -> Timestamp {
-        Timestamp(from_five_bytes(&self.0[TIME_AT..ID_AT]))
-    }
-
-    /// Whether this key and `other` are equal in prefix, time and the four bytes of the id, so
-    /// that only the full ids can tell which goes first.
-    pub(crate) fn ties_with(&self, other: &Self) -> bool {
-        self.0[..SEQ_AT] == other.0[..SEQ_AT]
-    }
-
     /// The event this entry leads to.
     pub(crate) fn seq(&self) -> Seq {
         Seq(from_five_bytes(&self.0[SEQ_AT..]))
@@ -390,7 +379,7 @@ mod tests {
     #[test]
     fn fields_come_back() {
         let key = key(1_700_000_000, 0xab, 123_456);
-        assert_eq!((key.time(), key.seq()), (Timestamp(1_700_000_000), Seq(123_456)));
+        assert_eq!(key.seq(), Seq(123_456));
         assert_eq!(Family::of(&key), Some(Family::Kind));
         let entry = TimelineEntry::new(Timestamp(55), &EventId([3; 32]), Seq(FIVE_BYTES_MAX));
         assert_eq!(

@@ -107,3 +107,6 @@ pub(crate) const FIND_ID_NS: f64 = 3_000.0;
 
 /// What an unlimited filter is planned as.
 pub(crate) const UNLIMITED_PLANNED: u64 = 100_000;
+
+/// Commits between two searches for readers that were killed: a few system calls each.
+pub(crate) const STALE_READERS_COMMITS: u64 = 1_024;

@@ -21,7 +21,7 @@ pub(crate) fn is_full(inner: &Inner, txn: &RoTxn<'_>, head: &Head) -> Result<boo
     let map_bytes = inner.options.map_bytes;
     let reserve = (map_bytes / RESERVE_FRACTION).clamp(RESERVE_BYTES_MIN, RESERVE_BYTES_MAX);
     let keys: usize = head.runs.iter().map(|run| run.keys()).sum();
-    let uncommitted: usize = head.uncommitted.iter().map(|batch| batch.record_bytes()).sum();
+    let uncommitted: usize = head.uncommitted.iter().map(|batch| batch.record_bytes).sum();
     let needed = keys * INDEX_ENTRY_BYTES + uncommitted;
     Ok(used_bytes(inner, txn)? + needed + reserve > map_bytes)
 }

@@ -12,7 +12,7 @@ use crate::Inner;
 use crate::env::{ReadTxn, seq_key};
 use crate::error::ReadError;
 use crate::head::{Head, InHead};
-use crate::keys::{FIVE_BYTES_MAX, IndexKey, Prefix, TimelineEntry};
+use crate::keys::{FIVE_BYTES_MAX, IndexKey, TimelineEntry};
 
 /// A consistent view of the store. Short-lived: LMDB cannot use pages again that it might show.
 pub struct Snapshot<'s> {
@@ -135,21 +135,20 @@ impl<'s> Snapshot<'s> {
         Ok(true)
     }
 
-    /// Appends up to `max` index keys of a prefix whose time is at most `until`, oldest first,
-    /// each once.
-    pub(crate) fn index_from(
+    /// Appends up to `max` index keys that are greater than `above` and less than `below`, least
+    /// first, each once.
+    pub(crate) fn index_above(
         &self,
-        prefix: &Prefix,
-        until: Timestamp,
+        above: &IndexKey,
+        below: &IndexKey,
         max: usize,
         out: &mut Vec<IndexKey>,
     ) -> Result<(), ReadError> {
-        let (least, above) = (prefix.bottom(Timestamp(0)), prefix.above(until));
         let start = out.len();
-        for run in self.runs_below(&above, &least) {
-            out.extend(run.iter().take(max));
+        for run in self.runs_below(below, above) {
+            out.extend(run.iter().filter(|key| *key > above).take(max));
         }
-        let range = (Bound::Included(&least.0[..]), Bound::Excluded(&above.0[..]));
+        let range = (Bound::Excluded(&above.0[..]), Bound::Excluded(&below.0[..]));
         for entry in self.inner.tables.index.range(&self.txn, &range)?.take(max) {
             out.push(index_key(entry?.0)?);
         }

@@ -110,6 +110,12 @@ impl Store {
         Ok(self.snapshot()?.by_id(id)?.is_some())
     }
 
+    /// Frees the slots of readers that were killed, which keep old pages from being used again.
+    /// The committer does so from time to time. Gives their number.
+    pub fn clear_stale_readers(&self) -> Result<usize, ReadError> {
+        Ok(self.0.env.clear_stale_readers()?)
+    }
+
     /// The directory of the store.
     pub fn dir(&self) -> &Path {
         &self.0.dir

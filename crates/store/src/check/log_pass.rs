@@ -35,9 +35,13 @@ impl Check<'_, '_> {
                 continue;
             };
             self.report.events += 1;
-            let checked = EventRef::new(record).and_then(|event| event.check().map(|()| event));
-            match checked {
-                Ok(event) => self.event(seq, event, &mut chunk, &mut versions)?,
+            match EventRef::new(record) {
+                Ok(event) => {
+                    if let Err(source) = event.check() {
+                        self.report.add(Problem::Damaged { seq, source });
+                    }
+                    self.event(seq, event, &mut chunk, &mut versions)?;
+                }
                 Err(source) => self.report.add(Problem::Damaged { seq, source }),
             }
             if chunk.timeline.len() == CHECK_CHUNK_EVENTS {

@@ -6,8 +6,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 use zeolite_proto::{Event, EventId, Filter, Kind, PubKey, Seq, TagFilter, TagValue, Timestamp};
 
-use super::mock::{MockSource, forged};
+use super::mock::MockSource;
 use super::{Dimension, Plans, ScanState, SliceBudget, build};
+
+#[path = "../../tests/support/forge.rs"]
+mod forge;
+use forge::forged;
 
 const NOW: Timestamp = Timestamp(1_000);
 

@@ -124,7 +124,7 @@ impl World {
 
     /// Everything that is shown.
     pub(crate) fn all(&self, now: u64) -> Vec<String> {
-        self.query(&[serde_json::json!({})], now)
+        all_of(self.store(), now)
     }
 
     /// The ids that a replay of the log gives, in seq order.
@@ -149,6 +149,30 @@ impl World {
         let report = self.store().check(&mut |_| {}).expect("a check");
         assert!(report.is_clean(), "{report:?}");
     }
+}
+
+/// The ids that a scan gives, in its order.
+fn query(store: &Store, filters: &[Value], now: u64) -> Vec<String> {
+    let parse = |filter: &Value| Filter::from_json(&filter.to_string()).expect("a filter");
+    let filters: Vec<_> = filters.iter().map(parse).collect();
+    let mut scan = Scan::new(store, &filters, ScanOptions::default()).expect("a scan");
+    let mut ids = Vec::new();
+    let budget = SliceBudget { events_max: 3, ..SliceBudget::UNLIMITED };
+    loop {
+        let mut sink = |_, event: zeolite_proto::EventRef<'_>| {
+            ids.push(event.id().to_string());
+            true
+        };
+        let state = scan.slice(Timestamp(now), budget, &mut sink).expect("a slice");
+        if matches!(state, ScanState::Done { .. }) {
+            return ids;
+        }
+    }
+}
+
+/// Everything that a store shows.
+pub(crate) fn all_of(store: &Store, now: u64) -> Vec<String> {
+    query(store, &[serde_json::json!({})], now)
 }
 
 /// What the oracle calls an outcome.
