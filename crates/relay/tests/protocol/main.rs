@@ -6,3 +6,4 @@
 mod bad_input;
 mod client;
 mod histories;
+mod oracle;
