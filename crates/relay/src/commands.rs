@@ -8,6 +8,7 @@ mod filters;
 mod import;
 mod output;
 mod scan;
+mod serve;
 mod signals;
 mod stats;
 mod store;
@@ -68,7 +69,7 @@ pub fn main(cli: Cli) -> ExitCode {
 fn run(command: Option<Command>, resolved: Resolved) -> anyhow::Result<Exit> {
     let config = &resolved.config;
     match command {
-        None | Some(Command::Serve(_)) => crate::serve(resolved.config).map(|()| Exit::Done),
+        None | Some(Command::Serve(_)) => serve::run(resolved.config),
         Some(Command::Import(args)) => import::run(&args, config),
         Some(Command::Export(args)) => export::run(&args, config),
         Some(Command::Scan(args)) => scan::run(&args, config),

@@ -116,9 +116,7 @@ pub struct LiveConfig {
     pub lag_s_max: u64,
 }
 
-const KIB: usize = 1024;
-const MIB: usize = 1024 * KIB;
-const GIB: usize = 1024 * MIB;
+const MIB: usize = 1 << 20;
 
 impl Default for Config {
     fn default() -> Self {
@@ -150,12 +148,10 @@ impl Default for ServerConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self {
-            durability: Durability::Durable,
-            map_bytes: 1024 * GIB,
-            head_events_max: 250_000,
-            head_bytes_max: 256 * MIB,
-        }
+        let zeolite_store::Options {
+            durability, map_bytes, head_events_max, head_bytes_max, ..
+        } = zeolite_store::Options::default();
+        Self { durability, map_bytes, head_events_max, head_bytes_max }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every key that can be configured, in one table: the file, the environment, the printed
 //! configuration and the reference in `docs/operations.md` all come from it.
 
+use zeolite_proto::limits::SEQ_MAX;
 use zeolite_proto::{PubKey, normalise_relay_url};
 
 use super::form::{Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Whole};
@@ -119,7 +120,7 @@ keys! {
         "Recent events kept in memory for clients that lag a little."
     "live.recent_bytes_max" live.recent_bytes_max = Bytes { min: 1 << 10, max: 1 << 40 };
         "Memory for those events."
-    "live.lag_events_max" live.lag_events_max = Whole { min: 1, max: u64::MAX };
+    "live.lag_events_max" live.lag_events_max = Whole { min: 1, max: SEQ_MAX };
         "Events that a lagging subscription may be behind before it is closed."
     "live.lag_s_max" live.lag_s_max = Whole { min: 1, max: 86_400 };
         "Seconds without progress after which a lagging subscription is closed."
@@ -164,6 +165,9 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
+/// The map consists of whole pages, of whatever size the processor has.
+const MAP_STEP_BYTES: usize = 64 << 10;
+
 /// Contradictions between values that are each acceptable: the key to blame and what is wrong.
 pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
     let Config { query, limits, store, live, .. } = config;
@@ -178,6 +182,11 @@ pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
             limits.content_chars_max > limits.message_bytes_max,
             "limits.content_chars_max",
             "is above limits.message_bytes_max, so no message could reach it",
+        ),
+        (
+            !store.map_bytes.is_multiple_of(MAP_STEP_BYTES),
+            "store.map_bytes",
+            "must be a multiple of 64 KiB",
         ),
         (
             store.head_bytes_max > store.map_bytes,

@@ -52,9 +52,8 @@ pub struct Layers {
 /// Variables with our prefix that are not keys. The rest is refused, since a misspelt variable
 /// would silently leave a default in place.
 ///
-/// `CONFIG` names the file; the others belong to tests and benchmarks.
-pub const OTHER_VARIABLES: &[&str] =
-    &["ZEOLITE_CONFIG", "ZEOLITE_SEED", "ZEOLITE_CASES", "ZEOLITE_BIN"];
+/// `CONFIG` names the file; the others set the seeds of tests and benchmarks.
+pub const OTHER_VARIABLES: &[&str] = &["ZEOLITE_CONFIG", "ZEOLITE_SEED", "ZEOLITE_SEEDS"];
 
 /// A configuration, and where each of its values came from.
 #[derive(Clone, Debug)]

@@ -45,8 +45,11 @@ fn parse_one(
         std::str::from_utf8(text).map_err(|_| Verdict::refused("invalid: line is not UTF-8"))?;
     let event =
         parser.parse(text).map_err(|error| Verdict::refused(zeolite_proto::Reason::from(error)))?;
+    if event.view().kind().is_ephemeral() {
+        return Err(Verdict::Ephemeral);
+    }
     check_event(limits, event.view(), now).map_err(Verdict::refused)?;
-    if event.view().kind().is_ephemeral() { Err(Verdict::Ephemeral) } else { Ok(event) }
+    Ok(event)
 }
 
 /// How signatures are dealt with.

@@ -1,0 +1,10 @@
+//! The program from outside: its commands on real stores, its exit codes, its output.
+
+mod beside;
+mod configuration;
+mod delete;
+mod import;
+mod limits;
+mod remote;
+mod round_trip;
+mod support;
