@@ -16,7 +16,8 @@
 //! ```
 //!
 //! *Invariant:* a subscription that is `Live` has been given every matching event up to the cursor.
-//! Its position is the cursor's, so being live costs it nothing; only those that lag carry one.
+//! Its position is the cursor's, so being live costs it nothing. A query may have seen what the
+//! admitter has published and not handed over yet: then its subscription is ahead of the cursor.
 //!
 //! The edges are traits and values: [`Feed`] is a subscription's outbox, [`Replay`] is work for
 //! the query workers. A simulation drives the machine as the thread does.
@@ -96,8 +97,8 @@ pub struct FanoutStats {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Has everything up to the cursor.
-    Live,
+    /// Has everything up to the cursor, and up to `seen` where that is ahead of the cursor.
+    Live { seen: Seq },
     /// Has everything up to `seen`; waits for its outbox to drain.
     Lagging { seen: Seq, since: Duration },
     /// A query worker is feeding it.
@@ -194,7 +195,7 @@ impl<F: Feed> Fanout<F> {
         let Self { index, slots, stats, now, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_mut().expect("the index names filled slots");
-            if standing.phase != Phase::Live {
+            if !matches!(standing.phase, Phase::Live { seen } if seen < seq) {
                 return;
             }
             match standing.feed.offer(event) {
@@ -213,8 +214,8 @@ impl<F: Feed> Fanout<F> {
         let Self { index, slots, stats, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_ref().expect("the index names filled slots");
-            let taken = standing.phase == Phase::Live && standing.feed.offer(event) == Offer::Taken;
-            if taken {
+            let is_live = matches!(standing.phase, Phase::Live { .. });
+            if is_live && standing.feed.offer(event) == Offer::Taken {
                 stats.delivered += 1;
             } else {
                 stats.ephemeral_dropped += 1;
@@ -270,7 +271,7 @@ impl<F: Feed> Fanout<F> {
         if !standing.feed.is_active() {
             return self.remove(slot);
         }
-        standing.phase = Phase::Live;
+        standing.phase = Phase::Live { seen };
         if standing.handle.is_none() {
             standing.handle = Some(self.index.insert(Arc::clone(standing.feed.filters()), slot));
         }

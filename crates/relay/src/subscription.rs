@@ -95,8 +95,9 @@ impl Feed for Arc<Subscription> {
         &self.filters
     }
 
+    /// Of a connection that is gone the fan-out was told before: it would not hear of it again.
     fn is_active(&self) -> bool {
-        self.ticket.is_active()
+        self.ticket.is_active() && !self.conn.outbox.is_closing()
     }
 
     fn offer(&self, event: &Event) -> Offer {
