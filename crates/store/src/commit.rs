@@ -16,7 +16,7 @@ use crate::limits::{FLUSH_ALL_KEYS, STALE_READERS_COMMITS};
 use crate::options::Durability;
 use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
-use crate::room::is_full;
+use crate::room::{is_full, keys_max};
 use crate::store::Store;
 
 /// Makes batches durable: one LMDB transaction for all that are waiting, with a slice of flush and
@@ -50,7 +50,7 @@ impl Committer {
     ) -> Result<Self, OpenError> {
         let inner = Arc::clone(&store.0);
         let txn = inner.env.read_txn()?;
-        let is_full = is_full(&inner, &txn, &inner.head.load())?;
+        let is_full = is_full(&inner, &txn, &inner.head.load(), 0)?;
         drop(txn);
         inner.is_full.store(is_full, Ordering::Relaxed);
         Ok(Self {
@@ -123,11 +123,12 @@ impl Committer {
         }
         let new_events = batches.iter().map(|batch| batch.events.len()).sum();
         self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
-        let purged = purge_slice(&inner.tables, &mut txn, done.indexed_through)?;
+        let keys_max = keys_max(&inner, &txn)?;
+        let purged = purge_slice(&inner.tables, &mut txn, done.indexed_through, keys_max)?;
         if !done.is_worth_a_commit && purged == 0 {
             return Ok(false);
         }
-        done.is_full = is_full(&inner, &txn, &inner.head.load())?;
+        done.is_full = is_full(&inner, &txn, &inner.head.load(), self.next_number - 1)?;
         txn.commit()?;
         self.commits += 1;
         if self.commits.is_multiple_of(STALE_READERS_COMMITS) {
@@ -178,6 +179,7 @@ impl Committer {
         } else {
             slice_keys(drain.keys_left(), new_events, &head, &self.inner.options)
         };
+        let keys = keys.min(keys_max(&self.inner, txn)?);
         drain.write_slice(&self.inner.tables, txn, keys, &self.dead_in_head)?;
         if drain.is_done() {
             done.indexed_through = drain.through();

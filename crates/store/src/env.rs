@@ -148,14 +148,12 @@ pub(crate) fn open_writable(dir: &Path, options: &Options) -> Result<(Env, Table
                 tables.push(opener.create_database::<Bytes, Bytes>(txn, Some(name))?);
             }
             let tables: [_; TABLES] = tables.try_into().expect("one table for each name");
-            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
+            let [.., meta] = &tables;
+            init_meta(*meta, txn)?;
+            Ok::<_, OpenError>(CommitOrAbort::<_, ()>::Commit(tables))
         })?
         .unwrap_commit();
-    let tables = Tables::from_array(tables);
-    let mut txn = env.write_txn()?;
-    init_meta(&tables, &mut txn)?;
-    txn.commit()?;
-    Ok((env, tables))
+    Ok((env, Tables::from_array(tables)))
 }
 
 /// Opens what another process may be writing to; creates nothing.
@@ -206,14 +204,22 @@ fn flags_of(durability: Durability) -> EnvFlags {
     }
 }
 
-fn init_meta(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<(), OpenError> {
-    if tables.meta.is_empty(txn)? {
-        tables.meta.put(txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?;
-        tables.meta.put(txn, meta::HASH_KEY.as_bytes(), &random_key())?;
-        put_seq(tables, txn, meta::INDEXED_THROUGH, Seq::ZERO)?;
-        put_seq(tables, txn, meta::LAST_SEQ, Seq::ZERO)?;
+/// Fills the `meta` table of a new store, and looks at the format of an old one.
+fn init_meta(table: Database<'_, Bytes, Bytes>, txn: &mut RwTxn<'_>) -> Result<(), OpenError> {
+    if !table.is_empty(txn)? {
+        return check_format(table, txn);
     }
+    let zero = Seq::ZERO.0.to_be_bytes();
+    table.put(txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?;
+    table.put(txn, meta::HASH_KEY.as_bytes(), &random_key())?;
+    table.put(txn, meta::INDEXED_THROUGH.as_bytes(), &zero)?;
+    table.put(txn, meta::LAST_SEQ.as_bytes(), &zero)?;
     Ok(())
+}
+
+fn check_format(table: Database<'_, Bytes, Bytes>, txn: &RoTxn<'_>) -> Result<(), OpenError> {
+    let found = u32::from_be_bytes(meta_entry(table, txn, meta::FORMAT)?);
+    if found == FORMAT { Ok(()) } else { Err(OpenError::Format { found, expected: FORMAT }) }
 }
 
 /// 16 bytes that nobody outside can foretell: `RandomState` is seeded by the system.
@@ -235,13 +241,11 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub(crate) fn read(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self, OpenError> {
-        let found = u32::from_be_bytes(meta_entry(tables, txn, meta::FORMAT)?);
-        if found != FORMAT {
-            return Err(OpenError::Format { found, expected: FORMAT });
-        }
-        let seq = |name| meta_entry(tables, txn, name).map(|bytes| Seq(u64::from_be_bytes(bytes)));
+        let table = tables.meta;
+        check_format(table, txn)?;
+        let seq = |name| meta_entry(table, txn, name).map(|bytes| Seq(u64::from_be_bytes(bytes)));
         Ok(Self {
-            hash_key: meta_entry(tables, txn, meta::HASH_KEY)?,
+            hash_key: meta_entry(table, txn, meta::HASH_KEY)?,
             indexed_through: seq(meta::INDEXED_THROUGH)?,
             last_seq: seq(meta::LAST_SEQ)?,
         })
@@ -249,11 +253,11 @@ impl Meta {
 }
 
 fn meta_entry<const N: usize>(
-    tables: &Tables,
+    table: Database<'_, Bytes, Bytes>,
     txn: &RoTxn<'_>,
     name: &'static str,
 ) -> Result<[u8; N], OpenError> {
-    let bytes = tables.meta.get(txn, name.as_bytes())?;
+    let bytes = table.get(txn, name.as_bytes())?;
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(OpenError::DamagedMeta(name))
 }
 

@@ -56,12 +56,24 @@ pub(crate) const FLUSH_ALL_KEYS: usize = 1 << 19;
 /// Bytes an index entry takes in LMDB: 20 of key, 10 of node, in pages that are two thirds full.
 pub(crate) const INDEX_ENTRY_BYTES: usize = 45;
 
-/// The part of the map that is kept free for deletions: one in 16,
-pub(crate) const RESERVE_FRACTION: usize = 16;
-/// but at least 1 MiB: a commit that removes a few hundred events rewrites up to 200 pages,
-pub(crate) const RESERVE_BYTES_MIN: usize = 1 << 20;
-/// and at most 256 MiB: several commits of the largest slices.
+/// The part of the map that is kept free for deletions.
+pub(crate) const RESERVE_FRACTION: usize = 8;
+/// The least that is kept free: a commit that removes 250 events, each on a page of its own, needs
+/// that many new pages before it frees the old ones, and so may the one after it.
+pub(crate) const RESERVE_BYTES_MIN: usize = 2 << 20;
+/// The most that is kept free: 65,536 pages.
 pub(crate) const RESERVE_BYTES_MAX: usize = 256 << 20;
+
+/// The size of a page in LMDB's file.
+pub(crate) const PAGE_BYTES: usize = 4_096;
+
+/// Free pages that there must be for each key that a commit writes or deletes: one for the page of
+/// the key, as many for branch pages in a sparse slice, twice that because what a commit frees
+/// comes back two commits later, and as much again for what else is in the commit.
+pub(crate) const FREE_PAGES_PER_KEY: usize = 8;
+
+/// Keys of a removed event, about: how many a purge has to delete.
+pub(crate) const KEYS_PER_EVENT: usize = 10;
 
 /// Keys of one step of a walk over a whole family, 160 kB.
 pub(crate) const WALK_KEYS: usize = 8_192;

@@ -96,10 +96,15 @@ impl World {
         self.committer().flush_all().expect("a flush");
     }
 
-    /// Closes without a flush, dropping what is not committed, and opens again.
-    pub(crate) fn reopen(&mut self) {
+    /// Closes without a flush, dropping what is not committed.
+    pub(crate) fn close(&mut self) {
         self.pending.clear();
         self.open = None;
+    }
+
+    /// Closes, if it is open, and opens again.
+    pub(crate) fn reopen(&mut self) {
+        self.close();
         self.open = Some(open(self.dir.path(), self.options.clone()).expect("a store"));
     }
 
