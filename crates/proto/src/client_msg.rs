@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::filter::Filter;
 use crate::filter_parse::{FilterError, cut};
 use crate::ids::SubId;
+use crate::limits::MESSAGE_FILTERS_MAX;
 use crate::parse::EventParser;
 use crate::reason::Reason;
 
@@ -186,6 +187,11 @@ fn sub_id<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<SubId, A::Error> {
 fn filters<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<Vec<Filter>, A::Error> {
     let mut filters = vec![required(seq.next_element()?, "a filter")?];
     while let Some(filter) = seq.next_element()? {
+        if filters.len() == MESSAGE_FILTERS_MAX {
+            return Err(A::Error::custom(format_args!(
+                "message has more than {MESSAGE_FILTERS_MAX} filters"
+            )));
+        }
         filters.push(filter);
     }
     Ok(filters)

@@ -12,6 +12,10 @@ pub const SUB_ID_CHARS_MAX: usize = 64;
 /// three years and a half, a thousand times the size of the public network.
 pub const SEQ_MAX: u64 = (1 << 40) - 1;
 
+/// Filters in one message. A filter takes three bytes on the wire and over a hundred in memory, so
+/// that without a bound a message of 512 KiB would become 20 MB before any policy looks at it.
+pub const MESSAGE_FILTERS_MAX: usize = 1_000;
+
 /// Bytes of a client's own words that an error text repeats. Longer ones are cut, so that a
 /// refusal never costs more than the message it refuses.
 pub const ECHO_BYTES_MAX: usize = 64;

@@ -49,6 +49,17 @@ fn every_verb_parses() {
     }
 }
 
+/// A message of many tiny filters does not become many times its size.
+#[test]
+fn filters_of_one_message_are_bounded() {
+    let message = |filters: usize| format!("[\"REQ\",\"s\"{}]", ",{}".repeat(filters));
+    let Ok(ClientMsg::Req(_, filters)) = parse(&message(1_000)) else { panic!("1,000 are read") };
+    assert_eq!(filters.len(), 1_000);
+    let error = parse(&message(100_000)).expect_err("more are not");
+    assert_eq!(error.blame, Blame::Sub("s".to_owned()));
+    assert_eq!(error.reason.to_string(), "invalid: message has more than 1000 filters");
+}
+
 /// R01-60, R01-59, R01-81, E-02, E-05 to E-07, E-25, E-27, E-33, case 35, case 42: broken messages.
 #[test]
 fn broken_messages_are_blamed_on_what_they_name() {

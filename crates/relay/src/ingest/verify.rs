@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::Sender;
-use zeolite_proto::{Event, Verified};
+use zeolite_proto::{Event, Timestamp, Verified};
 use zeolite_schnorr::Verifier;
 use zeolite_store::{Snapshot, Store};
 
 use super::answer::{Origin, Verdict};
 use super::queue::{Queue, Slice, Submission};
+use crate::clock;
 use crate::inbox::AdmitterIn;
 
 /// What a verifier found out about an event.
@@ -56,8 +57,9 @@ impl Verifiers {
         let mut events = Vec::with_capacity(slice.submissions.len());
         let mut unknown = Vec::with_capacity(slice.submissions.len());
         let snapshot = self.store.snapshot().ok();
+        let now = clock::now();
         for Submission { origin, event } in slice.submissions {
-            if is_known(snapshot.as_ref(), &event) {
+            if is_known(snapshot.as_ref(), &event, now) {
                 events.push((origin, Checked::Known { deletions }));
             } else {
                 unknown.push(event);
@@ -77,10 +79,11 @@ impl Verifiers {
     }
 }
 
-/// Ephemeral events are never stored. What cannot be looked up is verified and left to the
-/// admitter, which will fail the same way.
-fn is_known(snapshot: Option<&Snapshot<'_>>, event: &Event) -> bool {
+/// Ephemeral events are never stored, and an expired one is refused though it may still lie in the
+/// store (R40-02). What cannot be looked up is verified and left to the admitter, which will fail
+/// the same way.
+fn is_known(snapshot: Option<&Snapshot<'_>>, event: &Event, now: Timestamp) -> bool {
     let view = event.view();
     let found = snapshot.map(|snapshot| snapshot.by_id(&view.id()));
-    !view.kind().is_ephemeral() && matches!(found, Some(Ok(Some(_))))
+    !view.kind().is_ephemeral() && !view.is_expired(now) && matches!(found, Some(Ok(Some(_))))
 }
