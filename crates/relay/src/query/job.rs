@@ -194,12 +194,15 @@ fn run_replay(replay: &mut Replay<Arc<Subscription>>, desk: &mut Desk, now: Time
         }
         frames.len() < SCAN_SLICE_BYTES
     });
-    match reached {
-        Ok(reached) => *after = reached,
+    let reached = match reached {
+        Ok(reached) => reached,
         Err(error) => return give_up(feed, &error),
-    }
+    };
+    // The log can end before `through`: a failed commit took back what had been fanned out.
+    let is_through = reached >= *through || reached == *after;
+    *after = reached;
     let step = hand_over(feed, frames);
-    if *after < *through || step == Step::Done(None) {
+    if !is_through || step == Step::Done(None) {
         return step;
     }
     let (conn, key) = (feed.conn().id, feed.key());

@@ -12,6 +12,7 @@
 
 mod client;
 mod history;
+mod log_end;
 mod request;
 mod world;
 
@@ -20,7 +21,7 @@ use zeolite_testkit::run_seeds;
 use world::World;
 
 /// Seeds of an ordinary run: a few seconds.
-const SEEDS: u64 = 250;
+const SEEDS: u64 = 150;
 /// Steps of one run before everything comes to rest.
 const STEPS: usize = 400;
 
