@@ -83,10 +83,7 @@ impl Store {
     /// few ten thousand entries.
     ///
     /// One read transaction is held until the end: pages freed meanwhile are not used again.
-    pub fn check(
-        &self,
-        progress: &mut dyn FnMut(CheckProgress),
-    ) -> Result<CheckReport, ReadError> {
+    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport, ReadError> {
         let snapshot = self.snapshot()?;
         let meta = snapshot.meta()?;
         let buried = buried(&snapshot.inner.tables, &snapshot.txn)?;

@@ -20,10 +20,7 @@ impl Snapshot<'_> {
     }
 
     /// Shows every entry of the kind family, those of dead events included.
-    pub(crate) fn each_kind_entry(
-        &self,
-        mut show: impl FnMut(Kind, Seq),
-    ) -> Result<(), ReadError> {
+    pub(crate) fn each_kind_entry(&self, mut show: impl FnMut(Kind, Seq)) -> Result<(), ReadError> {
         let least = IndexKey::first_of(Family::Kind);
         let mut below = IndexKey::first_of(Family::AuthorKind);
         let mut keys = Vec::with_capacity(WALK_KEYS);

@@ -104,8 +104,8 @@ pub(crate) const PAIRS_MAX: usize = 2048;
 /// Events the planner matches to see how many of another index's entries fit: 32 are about 25 us.
 pub(crate) const SAMPLED_EVENTS_MAX: usize = 32;
 
-/// Entries looked at after a filter's limit is reached, to learn whether there are more matches.
-/// Past this the answer is "unknown", which NIP-67 allows: about a millisecond.
+/// Entries looked at in a row after a filter's limit is reached, to learn whether there are more
+/// matches. Past this the answer is "unknown", which NIP-67 allows: about a millisecond.
 pub(crate) const LOOKAHEAD_ENTRIES_MAX: u64 = 1024;
 
 /// Cost of opening one group: a seek in LMDB and one in every run of the head.

@@ -79,11 +79,7 @@ pub struct Scan {
 
 impl Scan {
     /// Plans the walks. Events stored from here on are not part of the answer.
-    pub fn new(
-        store: &Store,
-        filters: &[Filter],
-        options: ScanOptions,
-    ) -> Result<Self, ReadError> {
+    pub fn new(store: &Store, filters: &[Filter], options: ScanOptions) -> Result<Self, ReadError> {
         let snapshot = store.snapshot()?;
         let ceiling = snapshot.ceiling();
         let (union, plans) = build(&snapshot, filters, |filter| options.limit(filter))?;

@@ -65,12 +65,14 @@ fn all(store: &Store) -> Vec<(Seq, Vec<u8>)> {
 #[test]
 fn copies_are_whole_stores() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, mut admitter, mut committer) = open(&dir.path().join("db"), Options::default()).unwrap();
+    let (store, mut admitter, mut committer) =
+        open(&dir.path().join("db"), Options::default()).unwrap();
     let mut source = Source::new();
     let deleted = source.batch(1);
     write(&mut admitter, &mut committer, deleted.clone());
     let id = deleted[0].view().id().to_string();
-    let author = (0..10).find(|a| source.factory.pubkey(*a) == deleted[0].view().pubkey().to_string());
+    let author =
+        (0..10).find(|a| source.factory.pubkey(*a) == deleted[0].view().pubkey().to_string());
     let request = source.factory.draft(author.unwrap()).kind(5).at(1_700_000_500).tag(&["e", &id]);
     let request = source.parser.parse(&request.build().to_string()).unwrap();
     write(&mut admitter, &mut committer, vec![Verified::trusted(request)]);
@@ -100,7 +102,8 @@ fn copies_are_whole_stores() {
 #[test]
 fn compact_gives_free_pages_back() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, mut admitter, mut committer) = open(&dir.path().join("db"), Options::default()).unwrap();
+    let (store, mut admitter, mut committer) =
+        open(&dir.path().join("db"), Options::default()).unwrap();
     let mut source = Source::new();
     let batch = source.batch(5_000);
     write(&mut admitter, &mut committer, batch);

@@ -131,11 +131,8 @@ impl Generator {
 
     fn target(&mut self) -> (String, usize) {
         let count = self.notes.len();
-        let from = if self.rng.random_bool(RECENT_SHARE) {
-            count.saturating_sub(RECENT_NOTES)
-        } else {
-            0
-        };
+        let from =
+            if self.rng.random_bool(RECENT_SHARE) { count.saturating_sub(RECENT_NOTES) } else { 0 };
         self.notes[self.rng.random_range(from..count)].clone()
     }
 
@@ -152,8 +149,7 @@ impl Generator {
     fn push(&mut self, author: usize, time: u64, kind: u16, tags: &str, content: &str) {
         let pubkey = &self.authors[author];
         self.preimage.clear();
-        let _ =
-            write!(self.preimage, "[0,\"{pubkey}\",{time},{kind},{tags},\"{content}\"]");
+        let _ = write!(self.preimage, "[0,\"{pubkey}\",{time},{kind},{tags},\"{content}\"]");
         let hash = Sha256::digest(self.preimage.as_bytes());
         let id = PubKey(hash.into()).to_string();
         let mut sig = [0; 64];
@@ -177,10 +173,34 @@ impl Generator {
 const PROFILE: &str = r#"{\"name\":\"somebody\",\"about\":\"writes about stones, mostly about zeolites\",\"picture\":\"https://example.com/avatars/somebody.png\",\"nip05\":\"somebody@example.com\"}"#;
 const INVOICE: &str = "lnbc210n1pjq5xs0pp5example0invoice0text0of0usual0length0with0no0meaning0at0all0but0its0size0which0is0what0counts0here0so0it0goes0on0for0a0while0until0it0is0long0enough";
 const HASHTAGS: [&str; 12] = [
-    "nostr", "bitcoin", "zeolite", "rust", "photography", "food", "music", "art", "news", "plebs",
-    "coffee", "grownostr",
+    "nostr",
+    "bitcoin",
+    "zeolite",
+    "rust",
+    "photography",
+    "food",
+    "music",
+    "art",
+    "news",
+    "plebs",
+    "coffee",
+    "grownostr",
 ];
 const WORDS: [&str; 16] = [
-    "a", "mineral", "that", "filters", "water", "and", "holds", "what", "it", "wants", "while",
-    "everything", "else", "flows", "through", "freely",
+    "a",
+    "mineral",
+    "that",
+    "filters",
+    "water",
+    "and",
+    "holds",
+    "what",
+    "it",
+    "wants",
+    "while",
+    "everything",
+    "else",
+    "flows",
+    "through",
+    "freely",
 ];

@@ -52,9 +52,8 @@ type Rows = Vec<(&'static str, Target, Vec<String>)>;
 /// Each with a few variants, so that no run finds everything where the last one left it.
 fn scans(corpus: &Corpus) -> Rows {
     let authors = &corpus.authors;
-    let quoted = |keys: &[PubKey]| {
-        keys.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(",")
-    };
+    let quoted =
+        |keys: &[PubKey]| keys.iter().map(|key| format!("\"{key}\"")).collect::<Vec<_>>().join(",");
     let silent: Vec<_> = (0..149_u8).map(|n| PubKey([n; 32])).collect();
     let quiet = *authors.last().unwrap();
     let times = corpus.events.iter().map(|event| event.view().created_at().0);
@@ -124,8 +123,7 @@ fn scan(
     target: Target,
     filters: &[String],
 ) {
-    let filters: Vec<_> =
-        filters.iter().map(|json| [Filter::from_json(json).unwrap()]).collect();
+    let filters: Vec<_> = filters.iter().map(|json| [Filter::from_json(json).unwrap()]).collect();
     for filter in &filters {
         let (ids, _) = run_scan(store, filter);
         assert_eq!(ids, newest(corpus, &filter[0]), "{name}: {filter:?}");
@@ -164,11 +162,13 @@ fn counts(report: &mut Report, corpus: &Corpus, store: &Store) {
         ("count by kind", vec![r#"{"kinds":[7]}"#.to_owned()]),
         (
             "count of a union",
-            vec![format!(r#"{{"authors":["{author}"]}}"#), format!(r#"{{"kinds":[1],"since":{since}}}"#)],
+            vec![
+                format!(r#"{{"authors":["{author}"]}}"#),
+                format!(r#"{{"kinds":[1],"since":{since}}}"#),
+            ],
         ),
     ] {
-        let filters: Vec<_> =
-            filters.iter().map(|json| Filter::from_json(json).unwrap()).collect();
+        let filters: Vec<_> = filters.iter().map(|json| Filter::from_json(json).unwrap()).collect();
         let matches = |e: EventRef<'_>| filters.iter().any(|filter| filter.matches(e));
         let expected = corpus.events.iter().filter(|event| matches(event.view())).count() as u64;
         let started = Instant::now();

@@ -5,9 +5,7 @@ use zeolite_proto::Seq;
 use super::{Check, Problem};
 use crate::env::{Table, seq_of_key};
 use crate::error::ReadError;
-use crate::keys::{
-    Family, INDEX_KEY_BYTES, IndexKey, TIMELINE_ENTRY_BYTES, TimelineEntry,
-};
+use crate::keys::{Family, INDEX_KEY_BYTES, IndexKey, TIMELINE_ENTRY_BYTES, TimelineEntry};
 use crate::limits::CHECK_PROGRESS_ENTRIES;
 
 impl Check<'_, '_> {

@@ -4,10 +4,10 @@ use zeolite_proto::{Filter, Kind, PubKey, TagFilter};
 
 use super::cursor::{Cursor, Window};
 use super::explain::Dimension;
-use crate::limits::{PAIRS_MAX, PROBED_GROUPS_MAX, REFILL_KEYS_MIN};
 use super::source::{KeySource, Value};
 use crate::error::ReadError;
 use crate::keys::Prefix;
+use crate::limits::{PAIRS_MAX, PROBED_GROUPS_MAX, REFILL_KEYS_MIN};
 
 /// One way to serve a filter: a set of groups that together hold every match.
 pub(crate) struct Candidate {
@@ -119,7 +119,10 @@ impl Candidate {
 
     /// The newest time that a probe met.
     pub(crate) fn newest_seen(&self) -> Option<u64> {
-        self.probed_cursors().filter_map(|cursor| cursor.buffered().last()).map(|e| e.time().0).max()
+        self.probed_cursors()
+            .filter_map(|cursor| cursor.buffered().last())
+            .map(|e| e.time().0)
+            .max()
     }
 
     /// Estimates how densely the groups are filled below `top`. `None` if it was not probed.

@@ -3,10 +3,10 @@
 use zeolite_proto::Timestamp;
 
 use super::entry::Entry;
-use crate::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
 use super::source::KeySource;
 use crate::error::ReadError;
 use crate::keys::Prefix;
+use crate::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
 use crate::snapshot::TimelinePlace;
 
 /// What does not change in the course of one filter's walk.

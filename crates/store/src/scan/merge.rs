@@ -83,11 +83,7 @@ impl Merge {
         Ok(())
     }
 
-    fn pop(
-        &mut self,
-        source: &impl KeySource,
-        window: Window,
-    ) -> Result<Option<Entry>, ReadError> {
+    fn pop(&mut self, source: &impl KeySource, window: Window) -> Result<Option<Entry>, ReadError> {
         let Some((entry, index)) = self.nexts.pop() else { return Ok(None) };
         self.advance(index, source, window)?;
         Ok(Some(entry))

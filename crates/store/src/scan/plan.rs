@@ -10,14 +10,14 @@ use zeolite_proto::Filter;
 use super::candidate::{Candidate, Density, candidates};
 use super::cursor::Window;
 use super::explain::{Considered, Dimension, Estimate};
-use crate::limits::{
-    FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
-    UNLIMITED_PLANNED,
-};
 use super::merge::Merge;
 use super::source::KeySource;
 use super::stream::Feed;
 use crate::error::ReadError;
+use crate::limits::{
+    FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
+    UNLIMITED_PLANNED,
+};
 
 /// How a filter will be served.
 pub(crate) struct Plan {
@@ -66,8 +66,7 @@ fn cost_by_ids(count: usize) -> u64 {
 }
 
 fn by_ids(count: usize, mut considered: Vec<Considered>) -> Plan {
-    let estimate =
-        Estimate { looks: count as u64, is_exact: true, cost_us: cost_by_ids(count) };
+    let estimate = Estimate { looks: count as u64, is_exact: true, cost_us: cost_by_ids(count) };
     let one = Considered { dimension: Dimension::Ids, groups: count, estimate: Some(estimate) };
     considered.insert(0, one);
     Plan { chosen: Dimension::Ids, considered, feed: Feed::Ids(0, Vec::new()) }

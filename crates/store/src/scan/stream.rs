@@ -4,10 +4,10 @@ use zeolite_proto::{EventId, EventRef, Filter, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
-use crate::limits::LOOKAHEAD_ENTRIES_MAX;
 use super::merge::Merge;
 use super::source::KeySource;
 use crate::error::ReadError;
+use crate::limits::LOOKAHEAD_ENTRIES_MAX;
 use crate::slice::Meter;
 
 /// What looking for the next match came to.
@@ -29,6 +29,7 @@ pub(crate) struct Stream {
     put_back: Option<Entry>,
     /// How many more matches this filter may give; `None` is unlimited.
     left: Option<u64>,
+    /// Entries looked at beyond the limit since the last match.
     lookahead_entries: u64,
     counters: Counters,
 }
@@ -102,6 +103,7 @@ impl Stream {
             self.counters.looked += 1;
             self.lookahead_entries += u64::from(self.is_past_limit());
             if let Some(event) = self.look(source, entry, now)? {
+                self.lookahead_entries = 0;
                 return Ok(Found::Event(entry, event));
             }
             if self.is_lookahead_over() {

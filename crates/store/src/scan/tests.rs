@@ -69,11 +69,7 @@ fn filters(ids: Vec<EventId>) -> impl Strategy<Value = Filter> {
 }
 
 /// Runs a scan in slices of the given sizes, over and over.
-fn scan(
-    source: &MockSource,
-    filters: &[Filter],
-    slices: &[usize],
-) -> (Vec<Seq>, bool, Plans) {
+fn scan(source: &MockSource, filters: &[Filter], slices: &[usize]) -> (Vec<Seq>, bool, Plans) {
     let (mut union, plans) =
         build(source, filters, |filter| filter.limit).expect("the mock never fails");
     let mut given = Vec::new();

@@ -2,10 +2,10 @@
 
 use zeolite_proto::{EventRef, Seq, Timestamp};
 
+use super::ScanState;
 use super::entry::Entry;
 use super::source::KeySource;
 use super::stream::{Found, Stream};
-use super::ScanState;
 use crate::error::ReadError;
 use crate::slice::{Meter, SliceBudget};
 
