@@ -62,6 +62,14 @@ impl TestRelay {
         socket
     }
 
+    /// The value of one series.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        let request = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        let answer = self.http(request);
+        let mut lines = answer.lines().filter_map(|line| line.strip_prefix(series));
+        lines.next().unwrap().trim().parse().unwrap()
+    }
+
     /// Sends a request and gives the whole answer.
     pub(crate) fn http(&self, request: &str) -> String {
         let mut socket = self.raw();
