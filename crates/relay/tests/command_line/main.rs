@@ -2,6 +2,7 @@
 
 mod beside;
 mod configuration;
+mod crash;
 mod delete;
 mod import;
 mod limits;
