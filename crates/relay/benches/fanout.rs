@@ -6,7 +6,7 @@
 //! is measured, and the time to the `OK`. Then 15,000 sockets subscribe and are idle, and the
 //! relay's resident memory is divided among them.
 //!
-//! `cargo bench -p zeolite-relay --bench fanout [-- --short]`
+//! `cargo bench -p zeolite-relay --bench fanout [-- [--short] [feed | idle]]`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark reports, and may panic")]
 #![allow(missing_docs, reason = "a benchmark has no callers")]
@@ -31,6 +31,20 @@ fn main() {
         return serve(Path::new(&args[at + 1]));
     }
     let short = args.iter().any(|arg| arg == "--short");
+    let wanted = |name: &str| {
+        let mut names = args[1..].iter().filter(|arg| !arg.starts_with("--")).peekable();
+        names.peek().is_none() || names.any(|arg| arg == name)
+    };
+    if wanted("feed") {
+        report_feed(short);
+    }
+    if wanted("idle") {
+        let (idle, bytes) = idle(if short { 500 } else { 15_000 });
+        println!("{idle} idle connections with one subscription: {bytes} bytes each, resident");
+    }
+}
+
+fn report_feed(short: bool) {
     let rounds: &[usize] = if short { &[50, 200] } else { &[100, 1_000, 5_000] };
     println!("live feed, durable, one event in flight, milliseconds");
     println!("{:>6}  {:^33}  {:^26}", "", "publish -> arrival", "publish -> OK");
@@ -50,8 +64,6 @@ fn main() {
             ms(ok.max()),
         );
     }
-    let (idle, bytes) = idle(if short { 500 } else { 15_000 });
-    println!("{idle} idle connections with one subscription: {bytes} bytes each, resident");
 }
 
 /// The relay, until its standard input ends.

@@ -72,11 +72,12 @@ pub(crate) async fn serve(hub: Arc<Hub>, site: Arc<Site>, socket: TcpStream, sea
     }
 }
 
-/// The socket itself, and what was read of it beyond the request.
+/// The socket itself, and what was read of it beyond the request: a copy, since even an empty view
+/// of HTTP's buffer would keep its 8 kB.
 async fn upgraded(asked: UpgradeFut) -> Option<(TcpStream, Bytes)> {
     let upgraded = asked.await.ok()?.into_inner().into_inner();
     let parts = upgraded.downcast::<TokioIo<TcpStream>>().ok()?;
-    Some((parts.io.into_inner(), parts.read_buf))
+    Some((parts.io.into_inner(), Bytes::copy_from_slice(&parts.read_buf)))
 }
 
 fn answer(

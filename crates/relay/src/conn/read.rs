@@ -68,7 +68,7 @@ impl Drop for CloseOnDrop {
 /// Reads what a client still sends while its connection closes. A socket that is dropped with
 /// unread bytes is reset, and the close frame with it.
 async fn drain(meter: &mut Meter<'_>) {
-    let mut scratch = [0; 512];
+    let mut scratch = vec![0; 4096];
     let mut bytes = 0;
     while bytes < CLOSE_DRAIN_BYTES_MAX {
         match meter.read(&mut scratch).await {
@@ -105,7 +105,8 @@ impl Reader {
             if meter.readable().await.is_err() {
                 return End::Gone;
             }
-            if let Err(end) = self.read_burst(meter).await {
+            // Boxed, so that a connection that waits for its client does not hold its place.
+            if let Err(end) = Box::pin(self.read_burst(meter)).await {
                 return end;
             }
         }

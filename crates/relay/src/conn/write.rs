@@ -45,7 +45,8 @@ async fn write(hub: &Hub, conn: &Arc<Conn>, mut socket: OwnedWriteHalf) -> io::R
     loop {
         match conn.outbox.take(&mut frames) {
             Taken::Frames => {
-                write_frames(hub, conn, &mut socket, &frames).await?;
+                // Boxed, so that an idle connection does not hold its place.
+                Box::pin(write_frames(hub, conn, &mut socket, &frames)).await?;
                 frames.clear();
             }
             Taken::Nothing => {
@@ -80,4 +81,25 @@ async fn write_frames(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::tcp::OwnedReadHalf;
+
+    use super::*;
+
+    /// An idle connection is two tasks and a [`Conn`]: 15,000 of them have to fit in little memory,
+    /// so what a future needs only while it works is boxed.
+    #[test]
+    fn idle_connections_are_small() {
+        fn of_writer<F>(_: fn(Arc<Hub>, Seat, TcpStream, Bytes) -> F) -> usize {
+            size_of::<F>()
+        }
+        fn of_reader<F>(_: fn(Arc<Hub>, Arc<Conn>, OwnedReadHalf, Bytes) -> F) -> usize {
+            size_of::<F>()
+        }
+        let bytes = of_writer(run) + of_reader(read::run) + size_of::<Conn>();
+        assert!(bytes < 1536, "{bytes} bytes");
+    }
 }
