@@ -137,7 +137,7 @@ impl Default for Config {
 impl Default for ServerConfig {
     fn default() -> Self {
         Self {
-            connections_max: 20_000,
+            connections_max: 16_384,
             handshake_s_max: 10,
             ping_s: 60,
             worker_threads: None,

@@ -15,7 +15,7 @@ mod remote;
 mod tally;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -104,7 +104,7 @@ fn remote(
 /// Prints the summary and finds the exit code.
 fn report(ended: Ended, args: &ImportArgs, start: Instant) -> anyhow::Result<Exit> {
     let Ended { tally, interrupted, failure, unread } = ended;
-    let names: Vec<_> = args.files.iter().map(name).collect();
+    let names: Vec<_> = args.files.iter().map(|path| name(path)).collect();
     let seconds = start.elapsed().as_secs_f64();
     let rate = tally.total() as f64 / seconds.max(f64::EPSILON);
     output::say(tally.summary(&names));
@@ -128,7 +128,7 @@ fn report(ended: Ended, args: &ImportArgs, start: Instant) -> anyhow::Result<Exi
     }
 }
 
-fn name(path: &PathBuf) -> String {
+fn name(path: &Path) -> String {
     if path.as_os_str() == input::STDIN {
         "standard input".to_owned()
     } else {

@@ -3,7 +3,7 @@
 use zeolite_proto::Filter;
 use zeolite_store::{Scan, ScanOptions, ScanState, Store, count};
 
-use super::export::{Lines, Output};
+use super::export::{Compression, Lines, Sink};
 use super::store::open_to_read;
 use super::walk::{SLICE, newest_first};
 use super::{Exit, filters, output};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ScanArgs, config: &Config) -> anyhow::Result<Exit> {
     } else if args.explain {
         output::print(explain(&store, &filters)?)?;
     } else {
-        let mut lines = Lines::new(Output::stdout());
+        let mut lines = Lines::new(Sink::stdout(Compression::None)?);
         newest_first(&store, &filters, &mut lines)?;
         lines.finish()?;
     }

@@ -8,7 +8,8 @@ use zeolite_store::{Scan, ScanOptions, ScanState, SliceBudget, Store};
 use crate::clock::now;
 
 /// Work between two fresh snapshots: what a slice keeps of LMDB's old pages is bounded.
-pub(crate) const SLICE: SliceBudget = SliceBudget { events_max: 4096, time_max: Duration::from_millis(100) };
+pub(crate) const SLICE: SliceBudget =
+    SliceBudget { events_max: 4096, time_max: Duration::from_millis(100) };
 
 /// Takes the events of a walk.
 pub(crate) trait Visit {

@@ -2,7 +2,8 @@
 
 use zeolite_testkit::Factory;
 
-use crate::support::{Place, sorted};
+use crate::round_trip::history;
+use crate::support::{Place, Ran, sorted};
 
 const BASE: u64 = 1_700_000_000;
 
@@ -45,6 +46,42 @@ fn reading_works_beside_a_relay_and_writing_says_who_is_there() {
     }
     drop(relay);
     place.ok("import all.ndjson --db store").assert_counts(&[("read", 300), ("duplicate", 300)]);
+}
+
+/// The rules of import are the socket's: the same file has the same fate on both roads, in the
+/// same words. A relay does not tell a vanished author from a deletion.
+#[test]
+fn both_roads_have_the_same_rules() {
+    let place = Place::new();
+    let mut events = history().events;
+    let mut forged = Factory::new(72).note(0, BASE, "forged");
+    forged["sig"] = events[0]["sig"].clone();
+    events.push(forged);
+    let mut altered = Factory::new(72).note(0, BASE, "altered");
+    altered["created_at"] = 5.into();
+    events.push(altered);
+    events.push(Factory::new(72).note(0, 4_000_000_000, "from the future"));
+    place.write_lines("all.ndjson", &events);
+    let local = place.ok("import all.ndjson --db local");
+    let relay = place.serve("remote");
+    let remote = place.ok(&format!("import all.ndjson --to {}", relay.url));
+    remote.assert_counts(&[
+        ("read", 20),
+        ("stored", 11),
+        ("duplicate", 1),
+        ("superseded", 1),
+        ("deleted", 2),
+        ("expired", 1),
+        ("ephemeral", 1),
+        ("refused", 3),
+    ]);
+    let refusals = |ran: &Ran| -> Vec<String> {
+        let lines = ran.stderr.lines().filter(|line| line.contains("(line "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(refusals(&remote), refusals(&local));
+    assert_eq!(refusals(&remote).len(), 3);
+    assert_eq!(sorted(place.export("remote")), sorted(place.export("local")));
 }
 
 /// The same JSON in one order of members.

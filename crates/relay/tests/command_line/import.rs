@@ -39,7 +39,7 @@ fn bad_lines_are_counted_by_reason() {
     for (reason, places) in [
         ("1 invalid: event id does not match its content", "(line 5)"),
         ("1 invalid: event has no id", "(line 6)"),
-        ("2 invalid: signature is wrong", "(line 3, line 7)"),
+        ("2 invalid: the signature is wrong", "(line 3, line 7)"),
         ("1 invalid: created_at is too far in the future", "(line 8)"),
         ("1 invalid: event is longer than 524288 bytes", "(line 9)"),
     ] {

@@ -12,8 +12,8 @@ fn id(event: &Value) -> &str {
 }
 
 /// One event of every fate, in an order in which each meets it.
-struct History {
-    events: Vec<Value>,
+pub(crate) struct History {
+    pub(crate) events: Vec<Value>,
     /// What import must count.
     counts: Vec<(&'static str, u64)>,
     /// Events that must never be served again.
@@ -22,7 +22,7 @@ struct History {
     requests: u64,
 }
 
-fn history() -> History {
+pub(crate) fn history() -> History {
     let mut factory = Factory::new(41);
     let author = factory.pubkey(0);
     let note = factory.note(0, BASE, "stays");

@@ -94,4 +94,5 @@ pub(crate) fn verify(
     Checked { tally, events }
 }
 
-const BAD_SIGNATURE: &str = "invalid: signature is wrong";
+/// The words of the socket road.
+const BAD_SIGNATURE: &str = "invalid: the signature is wrong";

@@ -60,12 +60,12 @@ fn watch(counters: &Counters, length: Option<u64>, done: &Receiver<()>) {
     if done.recv_timeout(QUIET) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let bar = bar(length);
+    let bar = bar(length).with_elapsed(start.elapsed());
     while done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let events = counters.events.load(Ordering::Relaxed);
         let rate = events as f64 / start.elapsed().as_secs_f64();
-        bar.set_message(format!("{events} events, {rate:.0}/s"));
         bar.set_position(counters.read_bytes.load(Ordering::Relaxed));
+        bar.set_message(format!("{events} events, {rate:.0}/s"));
     }
     bar.finish_and_clear();
 }

@@ -114,7 +114,9 @@ impl Window {
                 return Reply::Broken(text.to_owned());
             }
             (false, "duplicate") => Verdict::Superseded,
-            (false, _) if text.starts_with("blocked: deleted") => Verdict::Deleted,
+            // Our own words; another relay's are counted as they are.
+            (false, _) if text == "blocked: deleted by its author" => Verdict::Deleted,
+            (false, _) if text == "invalid: the event has expired" => Verdict::Expired,
             (false, _) => Verdict::refused(text),
         };
         self.tally.add(verdict, item.place);
@@ -188,6 +190,7 @@ mod tests {
             (true, "duplicate: seen", Verdict::Duplicate),
             (false, "duplicate: a newer version is stored", Verdict::Superseded),
             (false, "blocked: deleted by its author", Verdict::Deleted),
+            (false, "invalid: the event has expired", Verdict::Expired),
             (false, "blocked: spam", Verdict::refused("blocked: spam")),
             (false, "invalid: bad", Verdict::refused("invalid: bad")),
         ] {
