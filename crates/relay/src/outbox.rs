@@ -149,6 +149,21 @@ impl State {
         !self.is_open()
             || (replies <= bounds.reply_bytes_max && self.ingest_bytes <= bounds.ingest_bytes_max)
     }
+
+    /// True if the reader waits and need not any longer; it has to be told then.
+    fn take_waiting_reader(&mut self, bounds: &OutboxBounds) -> bool {
+        let wake = self.reader_waits && self.reader_may_go_on(bounds);
+        self.reader_waits &= !wake;
+        wake
+    }
+
+    fn push_reply(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_open() {
+            let before = self.pending.len();
+            add(&mut self.pending);
+            self.reply_bytes += self.pending.len() - before;
+        }
+    }
 }
 
 /// For those who add frames.
@@ -185,13 +200,7 @@ impl Outbox {
     }
 
     fn add_reply(&self, add: impl FnOnce(&mut Vec<u8>)) {
-        self.change(|state| {
-            if state.is_open() {
-                let before = state.pending.len();
-                add(&mut state.pending);
-                state.reply_bytes += state.pending.len() - before;
-            }
-        });
+        self.change(|state| state.push_reply(add));
     }
 
     /// Adds a reply. It is never refused: the reader asks [`Outbox::reader_room`] before the next
@@ -259,9 +268,7 @@ impl Outbox {
             if !state.is_open() || !ticket.0.swap(false, Ordering::Relaxed) {
                 return false;
             }
-            let before = state.pending.len();
-            frames::push_text(&mut state.pending, |out| closed.encode(out));
-            state.reply_bytes += state.pending.len() - before;
+            state.push_reply(|out| frames::push_text(out, |out| closed.encode(out)));
             state.ended.push(key);
             true
         })
@@ -338,17 +345,12 @@ impl Outbox {
 
     /// That event was answered, with this message.
     pub fn ingest_ended(&self, bytes: usize, answer: &RelayMsg<'_>) {
-        self.reply(answer);
-        let mut state = self.state.lock();
-        state.ingest_bytes -= bytes;
-        self.wake_reader(state);
-    }
-
-    fn wake_reader(&self, mut state: parking_lot::MutexGuard<'_, State>) {
-        let wake = state.reader_waits && state.reader_may_go_on(&self.bounds);
-        if wake {
-            state.reader_waits = false;
-            drop(state);
+        let reader_may_go_on = self.change(|state| {
+            state.push_reply(|out| frames::push_text(out, |out| answer.encode(out)));
+            state.ingest_bytes -= bytes;
+            state.take_waiting_reader(&self.bounds)
+        });
+        if reader_may_go_on {
             self.room.notify_one();
         }
     }
@@ -372,6 +374,8 @@ impl Outbox {
             state.closing = Closing::FrameTaken;
         }
         if state.pending.is_empty() {
+            // The buffer of an earlier burst may still hang here.
+            state.pending = Vec::new();
             state.writer_idle = true;
             let closed = state.closing == Closing::FrameTaken;
             return if closed { Taken::Closed } else { Taken::Nothing };
@@ -394,7 +398,11 @@ impl Outbox {
             drained.jobs = mem::take(&mut state.jobs_wait);
             drained.lag = mem::take(&mut state.lag_waits);
         }
-        self.wake_reader(state);
+        let reader_may_go_on = state.take_waiting_reader(&self.bounds);
+        drop(state);
+        if reader_may_go_on {
+            self.room.notify_one();
+        }
         drained
     }
 }
@@ -481,6 +489,27 @@ mod tests {
         assert!(!outbox.has_reader_room());
         outbox.ingest_ended(1001, &RelayMsg::Ok("x", Ok(None)));
         assert!(outbox.has_reader_room());
+    }
+
+    /// Case 20: two bursts, the second of which came while the first was written, leave no buffer
+    /// behind.
+    #[test]
+    fn an_idle_outbox_holds_no_buffer() {
+        let outbox = Outbox::new(BOUNDS);
+        let ticket = Ticket::default();
+        let mut frames = Vec::new();
+        for _ in 0..2 {
+            outbox.results(&ticket, &mut vec![0; 1000]);
+            assert_eq!(outbox.take(&mut frames), Taken::Frames);
+            outbox.results(&ticket, &mut vec![0; 1000]);
+            outbox.written(frames.len());
+            frames.clear();
+            assert_eq!(outbox.take(&mut frames), Taken::Frames);
+            outbox.written(frames.len());
+            frames.clear();
+        }
+        assert_eq!(outbox.take(&mut frames), Taken::Nothing);
+        assert_eq!(outbox.state.lock().pending.capacity(), 0);
     }
 
     /// The close frame is the last one, and only the first reason counts.
