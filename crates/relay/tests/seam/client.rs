@@ -14,12 +14,12 @@ use crate::history::History;
 use crate::request::Request;
 
 /// A connection and its client.
-pub struct Client {
-    pub conn: Arc<Conn>,
+pub(crate) struct Client {
+    pub(crate) conn: Arc<Conn>,
     session: Session,
     subscriptions: HashMap<SubKey, Arc<Subscription>>,
     /// Which REQ each of the connection's subscriptions stands for.
-    pub requests: BTreeMap<SubKey, usize>,
+    pub(crate) requests: BTreeMap<SubKey, usize>,
     /// What the writer took from the outbox, and how much of it the socket took.
     taken: Vec<u8>,
     written: usize,
@@ -30,13 +30,13 @@ pub struct Client {
 }
 
 /// What the reader has to pass on.
-pub enum Order {
+pub(crate) enum Order {
     Query(Arc<Subscription>),
     Detach(SubKey),
 }
 
 impl Client {
-    pub fn new(id: u64, bounds: OutboxBounds) -> Self {
+    pub(crate) fn new(id: u64, bounds: OutboxBounds) -> Self {
         Self {
             conn: Arc::new(Conn::new(ConnId(id), bounds)),
             session: Session::new(Arc::new(SessionLimits::default())),
@@ -51,7 +51,7 @@ impl Client {
 
     /// What the connection's reader does with a message. `request` is the number of the REQ, if
     /// it is one.
-    pub fn say(&mut self, now: Timestamp, message: &Value, request: usize) -> Vec<Order> {
+    pub(crate) fn say(&mut self, now: Timestamp, message: &Value, request: usize) -> Vec<Order> {
         for key in self.conn.outbox.take_ended() {
             self.subscriptions.remove(&key);
             self.session.handle(now, Input::SubEnded(key));
@@ -91,7 +91,7 @@ impl Client {
     }
 
     /// The socket takes up to `bytes_max` bytes. Says who may go on, and how many bytes it was.
-    pub fn write(&mut self, bytes_max: usize) -> (Drained, usize) {
+    pub(crate) fn write(&mut self, bytes_max: usize) -> (Drained, usize) {
         if self.written == self.taken.len() {
             self.taken.clear();
             self.written = 0;
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// The client reads what has arrived.
-    pub fn read(&mut self, requests: &mut [Request], history: &History) {
+    pub(crate) fn read(&mut self, requests: &mut [Request], history: &History) {
         while let Some(text) = self.next_text() {
             let message: Value = serde_json::from_slice(&text).expect("JSON");
             self.hear(&message, requests, history);
@@ -157,7 +157,7 @@ impl Client {
     }
 
     /// The connection is gone, and what the client did not get of its REQs with it.
-    pub fn abandon(&mut self, requests: &mut [Request]) {
+    pub(crate) fn abandon(&mut self, requests: &mut [Request]) {
         self.conn.outbox.abandon();
         self.conn.lane.clear();
         for &number in self.requests.values() {

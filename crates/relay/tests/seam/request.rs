@@ -10,7 +10,7 @@ use crate::history::{History, Stored};
 
 /// How a REQ ended, if it did.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
+pub(crate) enum End {
     /// Closed or replaced by its client, or the connection went.
     Client,
     /// By the relay, with this text.
@@ -19,13 +19,13 @@ pub enum End {
 
 /// A REQ and everything that came for it.
 #[derive(Default)]
-pub struct Request {
-    pub filters: Vec<Value>,
+pub(crate) struct Request {
+    pub(crate) filters: Vec<Value>,
     /// The step before the query's first slice, which fixed the ceiling.
-    pub started: Option<u64>,
+    pub(crate) started: Option<u64>,
     /// The query's ceiling and the step in which it was through.
-    pub ceiling: Option<(Seq, u64)>,
-    pub end: Option<End>,
+    pub(crate) ceiling: Option<(Seq, u64)>,
+    pub(crate) end: Option<End>,
     stored: Vec<String>,
     eose: Option<String>,
     live: Vec<Seq>,
@@ -33,20 +33,20 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(filters: Vec<Value>) -> Self {
+    pub(crate) fn new(filters: Vec<Value>) -> Self {
         Self { filters, ..Self::default() }
     }
 
-    pub fn wants(&self, event: &Value) -> bool {
+    pub(crate) fn wants(&self, event: &Value) -> bool {
         self.filters.iter().any(|filter| oracle_matches(event, filter))
     }
 
-    pub fn saw_ephemeral(&self, id: &str) -> bool {
+    pub(crate) fn saw_ephemeral(&self, id: &str) -> bool {
         self.ephemeral.contains(id)
     }
 
     /// An EVENT arrived.
-    pub fn event(&mut self, event: &Value, history: &History) {
+    pub(crate) fn event(&mut self, event: &Value, history: &History) {
         assert_eq!(self.end, None, "after its end: {event}");
         assert!(self.wants(event), "not asked for: {event}");
         let id = event["id"].as_str().expect("an id");
@@ -64,18 +64,18 @@ impl Request {
     }
 
     /// An EOSE arrived, with this hint.
-    pub fn eose(&mut self, hint: String) {
+    pub(crate) fn eose(&mut self, hint: String) {
         assert_eq!(self.end, None, "EOSE after its end");
         assert_eq!(self.eose.replace(hint), None, "a second EOSE");
     }
 
     /// A CLOSED arrived, with this text.
-    pub fn closed(&mut self, text: &str) {
+    pub(crate) fn closed(&mut self, text: &str) {
         assert_eq!(self.end.replace(End::Relay(text.to_owned())), None, "CLOSED after its end");
     }
 
     /// Once everything has come to rest: was it sent what it should have been?
-    pub fn check(&self, history: &History) {
+    pub(crate) fn check(&self, history: &History) {
         match &self.end {
             None => assert!(self.eose.is_some(), "open, and without EOSE"),
             Some(End::Relay(text)) => assert!(text.starts_with("error: too slow"), "{text}"),

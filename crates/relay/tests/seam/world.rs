@@ -39,7 +39,7 @@ enum Worker {
     Ran(Arc<Conn>, Job, Step),
 }
 
-pub struct World<'r> {
+pub(crate) struct World<'r> {
     scheduler: Scheduler<'r>,
     _dir: TempDir,
     store: Store,
@@ -66,7 +66,7 @@ pub struct World<'r> {
 }
 
 impl<'r> World<'r> {
-    pub fn new(rng: &'r mut TestRng) -> Self {
+    pub(crate) fn new(rng: &'r mut TestRng) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = Options {
             durability: Durability::Fast,
@@ -124,7 +124,7 @@ impl<'r> World<'r> {
     }
 
     /// One move of one machine.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.steps += 1;
         match self.scheduler.choose(&[
             ("admit", 10),
@@ -382,7 +382,7 @@ impl<'r> World<'r> {
 
     /// Everyone reads and works until nothing is left to do; then an ephemeral event and a stored
     /// one, which everybody who asked for them must get.
-    pub fn come_to_rest(&mut self) {
+    pub(crate) fn come_to_rest(&mut self) {
         self.drain();
         let mut factory = Factory::unsigned(7);
         let event = factory.draft(0).kind(20_001).build();
@@ -429,7 +429,7 @@ impl<'r> World<'r> {
         }
     }
 
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for (number, request) in self.requests.iter().enumerate() {
             let _context = Context(number, request);
             request.check(&self.history);
@@ -441,11 +441,12 @@ impl<'r> World<'r> {
 struct Context<'a>(usize, &'a Request);
 
 impl Drop for Context<'_> {
+    #[allow(clippy::print_stderr, reason = "the report of a failed test")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             let Self(number, request) = self;
-            println!("REQ {number}: {:?}", request.filters);
-            println!("ceiling {:?}, end {:?}", request.ceiling, request.end);
+            eprintln!("REQ {number}: {:?}", request.filters);
+            eprintln!("ceiling {:?}, end {:?}", request.ceiling, request.end);
         }
     }
 }
