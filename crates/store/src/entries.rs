@@ -1,8 +1,8 @@
 //! Facts about all entries of a snapshot, for figures and exact counts.
 
-use heed::RoTxn;
+use heed::{EnvFlags, RoTxn};
 use rustc_hash::FxHashSet;
-use zeolite_proto::{Kind, Seq};
+use zeolite_proto::{Kind, Seq, Timestamp};
 
 use crate::env::{Meta, Tables, seq_of_key};
 use crate::error::{OpenError, ReadError};
@@ -16,7 +16,40 @@ impl Snapshot<'_> {
     pub(crate) fn dead_seqs(&self) -> Result<FxHashSet<Seq>, ReadError> {
         let mut dead = buried(&self.inner.tables, &self.txn)?;
         dead.extend(self.head.uncommitted.iter().flat_map(|batch| batch.removed.iter()));
+        if self.is_beside_writer()? {
+            // Its head is that of its opening, and the graveyard may have been emptied since.
+            for entry in self.head.runs.iter().flat_map(|run| &run.timeline) {
+                if self.get(entry.seq())?.is_none() {
+                    dead.insert(entry.seq());
+                }
+            }
+        }
         Ok(dead)
+    }
+
+    /// True if another process may write to this store.
+    pub(crate) fn is_beside_writer(&self) -> Result<bool, ReadError> {
+        Ok(self.inner.env.get_flags()? & EnvFlags::READ_ONLY.bits() != 0)
+    }
+
+    /// Removed events in the graveyard.
+    pub(crate) fn graveyard_len(&self) -> Result<u64, ReadError> {
+        Ok(self.inner.tables.graveyard.len(&self.txn)?)
+    }
+
+    /// Adds the events that are expired at `now`. False if there are more than `max`.
+    pub(crate) fn add_expired(
+        &self,
+        now: Timestamp,
+        max: u64,
+        to: &mut FxHashSet<Seq>,
+    ) -> Result<bool, ReadError> {
+        let prefix = self.inner.keys.expires();
+        let (below, least) = (prefix.above(now), prefix.bottom(Timestamp(0)));
+        let mut keys = Vec::new();
+        let has_more = self.index_below(&below, &least, max as usize, &mut keys)?;
+        to.extend(keys.iter().map(|key| key.seq()));
+        Ok(!has_more)
     }
 
     /// Shows every entry of the kind family, those of dead events included.

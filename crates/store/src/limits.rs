@@ -108,6 +108,17 @@ pub(crate) const SAMPLED_EVENTS_MAX: usize = 32;
 /// matches. Past this the answer is "unknown", which NIP-67 allows: about a millisecond.
 pub(crate) const LOOKAHEAD_ENTRIES_MAX: u64 = 1024;
 
+/// Looks that every plan is good for, about a millisecond and a half: twenty times the cost of
+/// planning again. Unit tests have small stores, and doubt early and often.
+pub(crate) const DOUBT_LOOKS_MIN: u64 = if cfg!(test) { 2 } else { 2048 };
+
+/// How many times the expected looks a walk may take before it is planned again.
+pub(crate) const DOUBT_FACTOR: u64 = if cfg!(test) { 0 } else { 4 };
+
+/// Dead and expired events up to which a count by index entries alone leaves them out by a set:
+/// 16,384 take about a millisecond to gather for each slice of 20 ms.
+pub(crate) const COUNT_UNSEEN_MAX: u64 = 16_384;
+
 /// Cost of opening one group: a seek in LMDB and one in every run of the head.
 pub(crate) const OPEN_NS: f64 = 1_500.0;
 

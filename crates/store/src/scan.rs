@@ -22,14 +22,11 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
-use zeolite_proto::limits::CREATED_AT_MAX;
 use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
 
 pub use count::count;
 pub use explain::{Considered, Dimension, Estimate, Explanation};
 
-use self::cursor::Window;
-use self::plan::{Plan, plan};
 use self::source::KeySource;
 use self::stream::Stream;
 use self::union::Union;
@@ -74,7 +71,6 @@ pub struct Scan {
     store: Store,
     ceiling: Seq,
     union: Union,
-    plans: Vec<(Dimension, Vec<Considered>)>,
 }
 
 impl Scan {
@@ -82,8 +78,8 @@ impl Scan {
     pub fn new(store: &Store, filters: &[Filter], options: ScanOptions) -> Result<Self, ReadError> {
         let snapshot = store.snapshot()?;
         let ceiling = snapshot.ceiling();
-        let (union, plans) = build(&snapshot, filters, |filter| options.limit(filter))?;
-        Ok(Self { store: store.clone(), ceiling, union, plans })
+        let union = build(&snapshot, filters, |filter| options.limit(filter))?;
+        Ok(Self { store: store.clone(), ceiling, union })
     }
 
     /// The newest event that can be part of the answer. Later ones belong to the live feed.
@@ -105,40 +101,15 @@ impl Scan {
 
     /// How each filter is served and what that has cost so far.
     pub fn explain(&self) -> Vec<Explanation> {
-        let counters = self.union.streams().iter().map(Stream::counters);
-        let explained = self.plans.iter().zip(counters);
-        explained
-            .map(|((chosen, considered), counters)| Explanation {
-                chosen: *chosen,
-                considered: considered.clone(),
-                looked: counters.looked,
-                matched: counters.matched,
-            })
-            .collect()
+        self.union.streams().iter().map(|stream| stream.explanation().clone()).collect()
     }
 }
-
-/// No event is made later.
-const LAST_SECOND: Timestamp = Timestamp(CREATED_AT_MAX);
-
-type Plans = Vec<(Dimension, Vec<Considered>)>;
 
 fn build(
     source: &impl KeySource,
     filters: &[Filter],
     limit: impl Fn(&Filter) -> Option<u64>,
-) -> Result<(Union, Plans), ReadError> {
-    let mut streams = Vec::with_capacity(filters.len());
-    let mut plans = Vec::with_capacity(filters.len());
-    for filter in filters {
-        let window = Window {
-            newest: filter.until.unwrap_or(LAST_SECOND).min(LAST_SECOND),
-            oldest: filter.since.unwrap_or_default(),
-        };
-        let limit = limit(filter);
-        let Plan { chosen, considered, feed } = plan(filter, limit, source, window)?;
-        streams.push(Stream::new(filter.clone(), window, feed, limit));
-        plans.push((chosen, considered));
-    }
-    Ok((Union::new(streams), plans))
+) -> Result<Union, ReadError> {
+    let streams = filters.iter().map(|filter| Stream::new(filter, limit(filter), source));
+    Ok(Union::new(streams.collect::<Result<_, _>>()?))
 }

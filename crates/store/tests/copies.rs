@@ -1,12 +1,14 @@
 //! Backup, compact copies, figures, and what a second process sees beside the writer.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::{RngExt, SeedableRng};
 use zeolite_proto::{Event, EventParser, EventRef, Filter, Kind, Seq, Timestamp, Verified};
 use zeolite_store::{
     Admitter, Committer, CopyError, Options, Outcome, Scan, ScanOptions, ScanState, SliceBudget,
-    Store, open,
+    Store, count, open,
 };
 use zeolite_testkit::{Factory, TestRng};
 
@@ -176,5 +178,38 @@ fn stats_count_what_is_there() {
         let log = stats.tables.iter().find(|table| table.name == "log").unwrap();
         assert_eq!(log.entries, stats.events);
         assert_eq!(stats.head_events == 0, flush);
+    }
+}
+
+/// A reader beside the writer keeps its head while the writer removes events, writes the head to
+/// the indexes and purges what was removed: it never counts what is gone.
+#[test]
+fn a_reader_with_an_old_head_does_not_count_the_dead() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut admitter, mut committer) = open(dir.path(), Options::default()).unwrap();
+    let mut source = Source::new();
+    let batch = source.batch(200);
+    write(&mut admitter, &mut committer, batch);
+    let events = all(&store);
+    let copy = tempfile::tempdir().unwrap();
+    let from = dir.path().join("data.mdb");
+    let reader_dir = copy.path().join("db");
+    std::fs::create_dir(&reader_dir).unwrap();
+    // One process cannot open an environment twice: the reader is given a link to the same files.
+    for file in ["data.mdb", "lock.mdb"] {
+        std::fs::hard_link(from.with_file_name(file), reader_dir.join(file)).unwrap();
+    }
+    let reader = Store::open_read_only(&reader_dir).unwrap();
+    let seqs: Vec<_> = events.iter().map(|(seq, _)| *seq).take(50).collect();
+    let removed = admitter.remove(&seqs).unwrap();
+    committer.commit(vec![removed.pending]).unwrap();
+    committer.flush_all().unwrap();
+    assert_eq!(store.stats().unwrap().graveyard_events, 0);
+    let everything = [Filter::from_json("{}").unwrap()];
+    let left = events.len() as u64 - 50;
+    for store in [&store, &reader] {
+        assert_eq!(store.stats().unwrap().events, left);
+        assert_eq!(count(store, &everything, NOW, &mut |_| true).unwrap(), Some(left));
+        assert_eq!(all(store).len() as u64, left);
     }
 }

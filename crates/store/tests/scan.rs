@@ -1,5 +1,7 @@
 //! Scans of a real store against a plain model, while the store changes between their slices.
 
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
 #[path = "support/forge.rs"]
 mod forge;
 

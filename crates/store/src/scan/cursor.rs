@@ -9,11 +9,11 @@ use crate::keys::Prefix;
 use crate::limits::{REFILL_KEYS_MAX, REFILL_KEYS_MIN};
 use crate::snapshot::TimelinePlace;
 
-/// What does not change in the course of one filter's walk.
+/// What a filter's walks are confined to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// Events made later are not looked at.
-    pub(crate) newest: Timestamp,
+    /// Only what stands after this entry is looked at.
+    pub(crate) below: Entry,
     /// Events made earlier are not looked at.
     pub(crate) oldest: Timestamp,
 }
@@ -35,15 +35,16 @@ enum Road {
 
 impl Cursor {
     pub(crate) fn group(prefix: Prefix, window: Window) -> Self {
-        Self::new(Road::Group { prefix, below: Entry::newest_at(window.newest) })
+        Self::new(Road::Group { prefix, below: window.below })
     }
 
     pub(crate) fn timeline(window: Window) -> Self {
-        Self::new(Road::Timeline { below: TimelinePlace { time: window.newest, id: None } })
+        Self::new(Road::Timeline { below: window.below.timeline_place() })
     }
 
     /// A walk over entries that are all known.
-    pub(crate) fn listed(mut entries: Vec<Entry>) -> Self {
+    pub(crate) fn listed(mut entries: Vec<Entry>, window: Window) -> Self {
+        entries.retain(|entry| *entry < window.below && entry.time() >= window.oldest);
         entries.sort_unstable();
         entries.dedup();
         Self { buffer: entries, ..Self::new(Road::Ended) }

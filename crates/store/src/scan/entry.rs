@@ -2,6 +2,8 @@
 
 use zeolite_proto::{EventId, EventRef, Seq, Timestamp};
 
+use crate::snapshot::TimelinePlace;
+
 const TIME_BITS: u32 = 40;
 const SEQ_BITS: u32 = 40;
 const ID_BITS: u32 = 32;
@@ -60,6 +62,19 @@ impl Entry {
         Seq(self.0 as u64 & ((1 << SEQ_BITS) - 1))
     }
 
+    /// After every entry of this entry's group, before all that follow.
+    pub(crate) fn end_of_group(self) -> Self {
+        Self(self.group() << SEQ_BITS)
+    }
+
+    /// The same place in the timeline.
+    pub(crate) fn timeline_place(self) -> TimelinePlace {
+        let mut id = [0xff; 32];
+        id[..4].copy_from_slice(&(!(self.group() as u32)).to_be_bytes());
+        let is_whole_second = self == Self::newest_at(self.time());
+        TimelinePlace { time: self.time(), id: (!is_whole_second).then_some(EventId(id)) }
+    }
+
     /// What two entries must share to need a look at their full ids.
     pub(crate) fn group(self) -> u128 {
         self.0 >> SEQ_BITS
@@ -102,6 +117,7 @@ mod tests {
         let other = entry(1_700_000_000, 0xdead_beee, 3);
         assert_eq!(one.tail() < other.tail(), one < other);
         assert!(Entry::newest_at(one.time()) > other);
+        assert!(one.end_of_group() < one && one.end_of_group().group() == one.group());
     }
 
     /// `until` may be anything up to 2^64-1; no event is later than 2^40-1.

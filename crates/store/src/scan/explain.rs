@@ -46,7 +46,10 @@ impl fmt::Display for Dimension {
 pub struct Explanation {
     /// The index that is walked.
     pub chosen: Dimension,
-    /// Every index that was considered.
+    /// How often another index was taken on the way, because the walk met far more entries than
+    /// expected.
+    pub replans: u32,
+    /// Every index that was considered the last time.
     pub considered: Vec<Considered>,
     /// Entries looked at.
     pub looked: u64,
@@ -79,6 +82,9 @@ pub struct Estimate {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "by {}: {} looked at, {} matched", self.chosen, self.looked, self.matched)?;
+        if self.replans > 0 {
+            write!(f, ", planned again {} times", self.replans)?;
+        }
         for one in &self.considered {
             write!(f, "\n  {}: {} groups", one.dimension, one.groups)?;
             match one.estimate {

@@ -67,6 +67,11 @@ impl Merge {
         }
     }
 
+    /// True if no part of a group was given yet and the rest is to come.
+    pub(crate) fn is_between_groups(&self) -> bool {
+        self.ties.is_empty()
+    }
+
     /// Brings entries that share time and four bytes of id into the order of their full ids.
     fn order_ties(&mut self, source: &impl KeySource) -> Result<(), ReadError> {
         self.ties.sort_unstable();

@@ -4,6 +4,9 @@
 //! matches in each of them: what differs is how many entries are met on the way. That is the
 //! candidate's density, which its first entries show, and it needs no guess of how many of them
 //! match. Against it stands the cost of opening the groups.
+//!
+//! Densities change on the way back in time. A walk that has met several times the entries it was
+//! chosen for is planned again from where it stands.
 
 use zeolite_proto::Filter;
 
@@ -15,7 +18,7 @@ use super::source::KeySource;
 use super::stream::Feed;
 use crate::error::ReadError;
 use crate::limits::{
-    FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
+    DOUBT_FACTOR, DOUBT_LOOKS_MIN, FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
     UNLIMITED_PLANNED,
 };
 
@@ -24,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) chosen: Dimension,
     pub(crate) considered: Vec<Considered>,
     pub(crate) feed: Feed,
+    /// Looks after which it is time to doubt the choice; `None` if there was none.
+    pub(crate) looks_before_doubt: Option<u64>,
 }
 
 /// Chooses the cheapest index for the newest `limit` matches of `filter`.
@@ -33,9 +38,10 @@ pub(crate) fn plan(
     source: &impl KeySource,
     window: Window,
 ) -> Result<Plan, ReadError> {
-    if filter.matches_nothing() || window.oldest > window.newest {
+    if filter.matches_nothing() || window.oldest > window.below.time() {
         let feed = Feed::Walks(Merge::new(Vec::new()));
-        return Ok(Plan { chosen: Dimension::Nothing, considered: Vec::new(), feed });
+        let (chosen, considered) = (Dimension::Nothing, Vec::new());
+        return Ok(Plan { chosen, considered, feed, looks_before_doubt: None });
     }
     let wanted = limit.unwrap_or(UNLIMITED_PLANNED).clamp(1, UNLIMITED_PLANNED) as f64;
     let ids = filter.ids.as_deref().map(<[_]>::len);
@@ -55,10 +61,12 @@ pub(crate) fn plan(
     {
         return Ok(by_ids(count, considered));
     }
+    let looks = estimates[best].map(|estimate| estimate.looks);
+    let looks_before_doubt = looks.map(|looks| DOUBT_LOOKS_MIN.max(looks * DOUBT_FACTOR));
     let mut candidate = all.swap_remove(best);
     candidate.expect(wanted as usize);
     let (chosen, feed) = (candidate.dimension, Feed::Walks(Merge::new(candidate.cursors)));
-    Ok(Plan { chosen, considered, feed })
+    Ok(Plan { chosen, considered, feed, looks_before_doubt })
 }
 
 fn cost_by_ids(count: usize) -> u64 {
@@ -69,7 +77,8 @@ fn by_ids(count: usize, mut considered: Vec<Considered>) -> Plan {
     let estimate = Estimate { looks: count as u64, is_exact: true, cost_us: cost_by_ids(count) };
     let one = Considered { dimension: Dimension::Ids, groups: count, estimate: Some(estimate) };
     considered.insert(0, one);
-    Plan { chosen: Dimension::Ids, considered, feed: Feed::Ids(0, Vec::new()) }
+    let feed = Feed::Ids(0, Vec::new());
+    Plan { chosen: Dimension::Ids, considered, feed, looks_before_doubt: None }
 }
 
 fn considered((candidate, estimate): (&Candidate, &Option<Estimate>)) -> Considered {
@@ -90,7 +99,11 @@ fn estimates(
     source: &impl KeySource,
     window: Window,
 ) -> Result<Vec<Option<Estimate>>, ReadError> {
+    let needs_sample = all.iter().any(|one| one.cursors.len() > PROBED_GROUPS_MAX);
     for candidate in all.iter_mut() {
+        if needs_sample && candidate.cursors.len() <= PROBED_GROUPS_MAX {
+            candidate.expect(SAMPLED_EVENTS_MAX);
+        }
         candidate.probe(source, window)?;
     }
     let top = all.iter().filter_map(Candidate::newest_seen).max().unwrap_or(0);
@@ -99,7 +112,6 @@ fn estimates(
     // The answer reaches at least as far back as the thinnest index needs for `wanted` entries.
     let thinnest = densities.iter().map(|density| density.per_second).fold(f64::MAX, f64::min);
     let reach_s = (wanted / thinnest.max(1e-12)).min((top - window.oldest.0.min(top) + 1) as f64);
-    let needs_sample = all.iter().any(|one| one.cursors.len() > PROBED_GROUPS_MAX);
     let mut out = Vec::with_capacity(all.len());
     for (candidate, density) in std::iter::zip(all.iter(), densities) {
         let mut looks = looks(density, reach_s);

@@ -1,10 +1,13 @@
 //! The events that one filter matches, in answer order.
 
+use zeolite_proto::limits::CREATED_AT_MAX;
 use zeolite_proto::{EventId, EventRef, Filter, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
+use super::explain::Explanation;
 use super::merge::Merge;
+use super::plan::plan;
 use super::source::KeySource;
 use crate::error::ReadError;
 use crate::limits::LOOKAHEAD_ENTRIES_MAX;
@@ -31,14 +34,9 @@ pub(crate) struct Stream {
     left: Option<u64>,
     /// Entries looked at beyond the limit since the last match.
     lookahead_entries: u64,
-    counters: Counters,
-}
-
-/// What a walk did so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) looked: u64,
-    pub(crate) matched: u64,
+    /// The number of looks at which the plan is doubted, and how many more until the next time.
+    doubt: Option<(u64, u64)>,
+    explanation: Explanation,
 }
 
 /// Where a stream's entries come from.
@@ -50,13 +48,32 @@ pub(crate) enum Feed {
 }
 
 impl Stream {
-    pub(crate) fn new(filter: Filter, window: Window, feed: Feed, limit: Option<u64>) -> Self {
-        let counters = Counters::default();
-        Self { filter, window, feed, put_back: None, left: limit, lookahead_entries: 0, counters }
+    /// Plans the walk.
+    pub(crate) fn new(
+        filter: &Filter,
+        limit: Option<u64>,
+        source: &impl KeySource,
+    ) -> Result<Self, ReadError> {
+        let newest = filter.until.unwrap_or(Timestamp(CREATED_AT_MAX));
+        let oldest = filter.since.unwrap_or_default();
+        let window = Window { below: Entry::newest_at(newest), oldest };
+        let plan = plan(filter, limit, source, window)?;
+        let (chosen, considered) = (plan.chosen, plan.considered);
+        Ok(Self {
+            filter: filter.clone(),
+            window,
+            feed: plan.feed,
+            put_back: None,
+            left: limit,
+            lookahead_entries: 0,
+            doubt: plan.looks_before_doubt.map(|looks| (looks, looks)),
+            explanation: Explanation { chosen, considered, replans: 0, looked: 0, matched: 0 },
+        })
     }
 
-    pub(crate) fn counters(&self) -> Counters {
-        self.counters
+    /// How the filter is served and what that has cost so far.
+    pub(crate) fn explanation(&self) -> &Explanation {
+        &self.explanation
     }
 
     /// True when matches found from here on are beyond the filter's limit.
@@ -66,7 +83,7 @@ impl Stream {
 
     /// Counts a match that was given.
     pub(crate) fn take(&mut self) {
-        self.counters.matched += 1;
+        self.explanation.matched += 1;
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(1);
         }
@@ -94,13 +111,13 @@ impl Stream {
         {
             return Ok(Found::Event(entry, event));
         }
-        if !self.open(source, meter)? {
-            return Ok(Found::Paused);
-        }
         loop {
+            if !self.open(source, meter)? {
+                return Ok(Found::Paused);
+            }
             let Feed::Walks(merge) = &mut self.feed else { unreachable!("the feed is open") };
             let Some(entry) = merge.next(source, self.window)? else { return Ok(Found::Ended) };
-            self.counters.looked += 1;
+            self.explanation.looked += 1;
             self.lookahead_entries += u64::from(self.is_past_limit());
             if let Some(event) = self.look(source, entry, now)? {
                 self.lookahead_entries = 0;
@@ -109,10 +126,34 @@ impl Stream {
             if self.is_lookahead_over() {
                 return Ok(Found::Ended);
             }
+            self.doubt(source, entry)?;
             if meter.is_over() {
                 return Ok(Found::Paused);
             }
         }
+    }
+
+    /// Plans again from behind `entry` if the walk has met far more entries than it was chosen
+    /// for: the index that was thinnest at its newest end need not be so further back.
+    fn doubt(&mut self, source: &impl KeySource, entry: Entry) -> Result<(), ReadError> {
+        let Some((at, spacing)) = self.doubt else { return Ok(()) };
+        let Feed::Walks(merge) = &self.feed else { return Ok(()) };
+        if self.explanation.looked < at || !merge.is_between_groups() {
+            return Ok(());
+        }
+        let window = Window { below: entry.end_of_group(), ..self.window };
+        let plan = plan(&self.filter, self.left, source, window)?;
+        if plan.chosen != self.explanation.chosen {
+            self.window = window;
+            self.feed = plan.feed;
+            self.explanation.chosen = plan.chosen;
+            self.explanation.considered = plan.considered;
+            self.explanation.replans += 1;
+        }
+        // Twice as rarely each time, so that plans stay a small part of the cost.
+        let spacing = (2 * spacing).max(plan.looks_before_doubt.unwrap_or(0));
+        self.doubt = Some((self.explanation.looked + spacing, spacing));
+        Ok(())
     }
 
     fn look<'s>(
@@ -137,7 +178,7 @@ impl Stream {
                     return Ok(false);
                 }
             }
-            let cursor = Cursor::listed(std::mem::take(found));
+            let cursor = Cursor::listed(std::mem::take(found), self.window);
             self.feed = Feed::Walks(Merge::new(vec![cursor]));
         }
         if let Feed::Walks(merge) = &mut self.feed {
