@@ -10,9 +10,14 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use k256::AffinePoint;
+use k256::elliptic_curve::point::AffineCoordinates;
 use k256::schnorr::VerifyingKey;
 use parking_lot::Mutex;
 use zeolite_proto::PubKey;
+
+use crate::field;
+use crate::point::Affine;
 
 /// Entries in a set: enough that keys rarely push each other out, few enough to walk.
 const WAYS: usize = 4;
@@ -41,15 +46,24 @@ impl KeyCache {
 
     /// The point with this x coordinate and an even y, if there is one.
     pub(crate) fn lift(&self, key: &PubKey) -> Option<VerifyingKey> {
-        let Some(set) = self.set_of(key) else {
-            return lift(key);
-        };
-        if let Some(entry) = recall(&mut set.lock(), key) {
-            return entry.point;
+        self.recall(key).unwrap_or_else(|| {
+            let point = lift(key);
+            self.remember(key, point);
+            point
+        })
+    }
+
+    /// What [`KeyCache::lift`] would say, if that is known.
+    pub(crate) fn recall(&self, key: &PubKey) -> Option<Option<VerifyingKey>> {
+        let entry = recall(&mut self.set_of(key)?.lock(), key)?;
+        Some(entry.point)
+    }
+
+    /// Remembers what was found by lifting a key.
+    pub(crate) fn remember(&self, key: &PubKey, point: Option<VerifyingKey>) {
+        if let Some(set) = self.set_of(key) {
+            self.insert(&mut set.lock(), Entry { key: *key, point });
         }
-        let entry = Entry { key: *key, point: lift(key) };
-        self.remember(&mut set.lock(), entry);
-        entry.point
     }
 
     fn set_of(&self, key: &PubKey) -> Option<&Mutex<Vec<Entry>>> {
@@ -57,7 +71,7 @@ impl KeyCache {
         self.sets.get(index.checked_rem(self.sets.len())?)
     }
 
-    fn remember(&self, set: &mut Vec<Entry>, entry: Entry) {
+    fn insert(&self, set: &mut Vec<Entry>, entry: Entry) {
         // Another thread may have lifted the same key meanwhile.
         if recall(set, &entry.key).is_some() {
             return;
@@ -84,6 +98,13 @@ fn recall(set: &mut [Entry], key: &PubKey) -> Option<Entry> {
 
 fn lift(key: &PubKey) -> Option<VerifyingKey> {
     VerifyingKey::from_bytes(&key.0.into()).ok()
+}
+
+/// k256's form of a lifted key.
+pub(crate) fn verifying_key(point: &Affine) -> Option<VerifyingKey> {
+    let [x, y] = [&point.x, &point.y].map(|value| field::bytes(value).into());
+    let point: Option<AffinePoint> = AffinePoint::from_coordinates(&x, &y).into();
+    VerifyingKey::try_from(point?).ok()
 }
 
 #[cfg(test)]

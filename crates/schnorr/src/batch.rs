@@ -1,0 +1,131 @@
+//! Many signatures in one equation.
+//!
+//! A signature (r, s) of a message m by a key P is right when s G - R - e P is zero, with R the point
+//! of even y at r and e the hash of r, P and m. Each of these *errors* is weighted with a random
+//! coefficient of 128 bits; if their sum is zero, so is each of them, but for one case in 2^128
+//! (`docs/batch-verification.md` has the argument). A sum of many products is far cheaper than the
+//! products.
+//!
+//! The roads to an answer:
+//!
+//! ```text
+//! no   the key or r has no point, or s is out of range (shown by k256's field)
+//! yes  the weighted sum of a range is zero
+//! all else is said by single verification
+//! ```
+//!
+//! So an error in the vector code can cost time, and never refuse a good signature.
+
+mod authors;
+mod challenge;
+mod coefficients;
+mod culprits;
+mod equation;
+
+use k256::Scalar;
+use zeolite_proto::{EventId, PubKey, Signature};
+
+use self::challenge::Challenges;
+use self::coefficients::Coefficients;
+use self::culprits::Search;
+use self::equation::{Equation, Weighted};
+use crate::arithmetic::Backend;
+use crate::key_cache::KeyCache;
+use crate::limits::BATCH_ITEMS_MIN;
+use crate::point::Affine;
+
+/// What is verified: whose signature, of what, and the signature.
+pub type Item = (PubKey, EventId, Signature);
+
+/// All buffers of a batch. They grow to the largest batch seen and stay.
+pub(crate) struct Workspace {
+    challenges: Challenges,
+    candidates: Vec<Candidate>,
+    nonces: Vec<[u8; 32]>,
+    nonce_points: Vec<Option<Affine>>,
+    equation: Equation,
+}
+
+/// An item whose key has a point and whose s is in range.
+struct Candidate {
+    item: u32,
+    author: u32,
+    s: Scalar,
+}
+
+impl Workspace {
+    pub(crate) fn new(backend: Backend) -> Self {
+        Self {
+            challenges: Challenges::new(),
+            candidates: Vec::new(),
+            nonces: Vec::new(),
+            nonce_points: Vec::new(),
+            equation: Equation::new(backend.arithmetic()),
+        }
+    }
+
+    /// Writes whether each item is right. `single` is asked where the sums leave a question.
+    pub(crate) fn verify(
+        &mut self,
+        items: &[Item],
+        keys: &KeyCache,
+        single: &dyn Fn(&Item) -> bool,
+        verdicts: &mut [bool],
+    ) {
+        verdicts.fill(false);
+        self.find_candidates(items, keys);
+        self.weigh(items);
+        let open = self.equation.weighted.len();
+        let mut search =
+            Search { equation: &mut self.equation, items, single, verdicts, budget: 0 };
+        if open < BATCH_ITEMS_MIN {
+            search.verify_singly(0..open);
+        } else {
+            search.run();
+        }
+    }
+
+    /// Sorts out what can be refused by looking at the parts alone.
+    fn find_candidates(&mut self, items: &[Item], keys: &KeyCache) {
+        let Self { candidates, nonces, equation, .. } = self;
+        equation.authors.collect(items, keys, &mut *equation.arithmetic);
+        candidates.clear();
+        nonces.clear();
+        for (index, (item, author)) in items.iter().zip(equation.authors.of_items()).enumerate() {
+            let (r, s) = halves(&item.2);
+            let Some(s) = challenge::parse_s(&s) else { continue };
+            if equation.authors.point(*author).is_some() {
+                nonces.push(r);
+                candidates.push(Candidate { item: index as u32, author: *author, s });
+            }
+        }
+        equation.arithmetic.lift(nonces, &mut self.nonce_points);
+    }
+
+    /// Gives each candidate with a point at r its coefficient.
+    fn weigh(&mut self, items: &[Item]) {
+        let mut coefficients = Coefficients::of(items);
+        self.equation.weighted.clear();
+        for (candidate, nonce) in self.candidates.iter().zip(&self.nonce_points) {
+            let Some(nonce) = nonce else { continue };
+            let coefficient = coefficients.next();
+            let scalar = Scalar::from(coefficient);
+            let (key, id, sig) = &items[candidate.item as usize];
+            let challenge = self.challenges.of(&halves(sig).0, key, id);
+            self.equation.weighted.push(Weighted {
+                item: candidate.item,
+                author: candidate.author,
+                nonce: *nonce,
+                coefficient,
+                s: scalar * candidate.s,
+                challenge: scalar * challenge,
+            });
+        }
+    }
+}
+
+/// The x coordinate r and the scalar s of a signature.
+fn halves(sig: &Signature) -> ([u8; 32], [u8; 32]) {
+    let (halves, _) = sig.0.as_chunks::<32>();
+    (halves[0], halves[1])
+}
