@@ -70,6 +70,32 @@ fn an_interrupted_import_keeps_what_it_took() {
     assert_eq!(place.ok("check --db store").count("problems"), 0);
 }
 
+/// Case 58: a store that is full ends the import with what was stored, and can still be read, be
+/// deleted from, and be raised.
+#[test]
+fn a_full_store_says_so_and_can_be_helped() {
+    let place = Place::new();
+    let mut factory = Factory::new(82);
+    let mut note = |at| factory.draft(0).at(BASE + at).padded_to(50_000).json() + "\n";
+    place.write("notes.ndjson", (0..1_600).map(&mut note).collect::<String>().as_bytes());
+    let small = "--set store.map_bytes=64MiB --set store.head_bytes_max=2MiB --db store";
+    let ran = place.run(&format!("import notes.ndjson {small}"));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the store is full: raise store.map_bytes"), "{}", ran.stderr);
+    let stored = ran.count("stored");
+    assert!((600..1_600).contains(&stored), "{stored}");
+    assert_eq!(place.export("store").len() as u64, stored);
+    let removed = place.ok(&format!("delete {{\"until\":{}}} {small}", BASE + 199));
+    assert_eq!(removed.count("events removed"), 200);
+    let raised = place.ok("import notes.ndjson --db store");
+    raised.assert_counts(&[
+        ("read", 1_600),
+        ("stored", 1_800 - stored),
+        ("duplicate", stored - 200),
+    ]);
+    assert_eq!(place.ok("check --db store").count("problems"), 0);
+}
+
 /// A reader that has seen enough ends the command quietly.
 #[test]
 fn a_closed_pipe_is_no_error() {
