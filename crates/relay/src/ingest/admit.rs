@@ -42,10 +42,11 @@ impl AdmitterThread {
             self.take(message, &mut waiting);
             loop {
                 let batch = self.gather(&mut waiting, inbox);
-                if batch.origins.is_empty() {
+                if !batch.origins.is_empty() {
+                    self.admit(batch);
+                } else if !(self.admitter.has_unfinished_removals() && self.expire(clock::now())) {
                     break;
                 }
-                self.admit(batch);
             }
         }
     }
@@ -53,7 +54,7 @@ impl AdmitterThread {
     fn take(&mut self, message: AdmitterIn, waiting: &mut Waiting) {
         match message {
             AdmitterIn::Checked(slice) => waiting.put(slice),
-            AdmitterIn::Expire(now) => self.expire(now),
+            AdmitterIn::Expire(now) => _ = self.expire(now),
         }
     }
 
@@ -136,11 +137,19 @@ impl AdmitterThread {
         let _stopping = self.committer.send(CommitterIn { pending, answers });
     }
 
-    fn expire(&mut self, now: Timestamp) {
+    /// Removes what is over; requests to vanish that are still being carried out go on with it.
+    /// False if the store takes no changes.
+    fn expire(&mut self, now: Timestamp) -> bool {
         match self.admitter.expire(now, EXPIRE_EVENTS_MAX) {
-            Ok(admitted) => self.commit(Some(admitted.pending), Vec::new(), Vec::new()),
-            Err(WriteError::Stopped(_)) => {}
-            Err(error) => tracing::error!(%error, "expired events were not removed"),
+            Ok(admitted) => {
+                self.commit(Some(admitted.pending), Vec::new(), Vec::new());
+                true
+            }
+            Err(WriteError::Stopped(_)) => false,
+            Err(error) => {
+                tracing::error!(%error, "expired events were not removed");
+                false
+            }
         }
     }
 }

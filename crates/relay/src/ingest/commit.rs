@@ -61,3 +61,82 @@ fn send(mut answer: Answer, writable: bool, metrics: &Metrics) {
     metrics.verdict(answer.verdict).increment(1);
     answer.send();
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use tokio::sync::Semaphore;
+    use zeolite_proto::{EventParser, Timestamp, Verified};
+    use zeolite_store::Options;
+    use zeolite_testkit::Factory;
+
+    use super::super::answer::Origin;
+    use super::*;
+    use crate::conn::{Conn, ConnId};
+    use crate::outbox::OutboxBounds;
+
+    const BYTES_MAX: usize = 1 << 24;
+    const BOUNDS: OutboxBounds = OutboxBounds {
+        results_high_bytes: BYTES_MAX,
+        low_bytes: BYTES_MAX,
+        live_bytes_max: BYTES_MAX,
+        reply_bytes_max: BYTES_MAX,
+        ingest_bytes_max: BYTES_MAX,
+    };
+
+    /// Admits notes of 2 kB, commits them as one batch, and gives the texts of their `OK`s.
+    fn answers(notes: u64, map_bytes: usize) -> Vec<(Value, Value)> {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { map_bytes, ..Options::default() };
+        let (_store, mut admitter, committer) = zeolite_store::open(dir.path(), options).unwrap();
+        let conn = Arc::new(Conn::new(ConnId(1), BOUNDS));
+        let permits = Arc::new(Semaphore::new(usize::try_from(notes).unwrap()));
+        let mut factory = Factory::unsigned(1);
+        let mut parser = EventParser::new();
+        let events: Vec<_> = (0..notes)
+            .map(|at| parser.parse(&factory.note(0, at, &"x".repeat(2000)).to_string()).unwrap())
+            .map(Verified::trusted)
+            .collect();
+        let answers = events.iter().map(|event| {
+            let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+            let (conn, id) = (Arc::clone(&conn), event.view().id());
+            conn.outbox.ingest_began(0);
+            let origin = Origin { conn, id, cost_bytes: 0, _permit: permit };
+            Answer { origin, verdict: Verdict::Stored }
+        });
+        let answers = answers.collect();
+        let admitted = admitter.admit(events, Timestamp(0)).unwrap();
+        let stored =
+            admitted.outcomes.iter().all(|o| matches!(o, zeolite_store::Outcome::Stored(_)));
+        assert!(stored, "the store has room: {:?}", admitted.outcomes[0]);
+        let (sender, inbox) = crossbeam_channel::unbounded();
+        sender.send(CommitterIn { pending: Some(admitted.pending), answers }).unwrap();
+        drop(sender);
+        commit(committer, &inbox, &Arc::new(Metrics::new()), &AtomicBool::new(true));
+        texts(&conn)
+    }
+
+    /// The third and fourth element of each message in the outbox.
+    fn texts(conn: &Conn) -> Vec<(Value, Value)> {
+        let mut frames = Vec::new();
+        conn.outbox.take(&mut frames);
+        let text = String::from_utf8_lossy(&frames);
+        text.split_inclusive(']')
+            .filter_map(|frame| serde_json::from_str(&frame[frame.find('[')?..]).ok())
+            .map(|message: Value| (message[2].clone(), message[3].clone()))
+            .collect()
+    }
+
+    /// E-36: `OK true` is said after the commit, and so never for a batch that could not be
+    /// written; that one is answered `error:` as a whole.
+    #[test]
+    fn only_a_commit_is_acknowledged() {
+        assert_eq!(answers(3, 1 << 26), vec![(true.into(), "".into()); 3]);
+        let failed = answers(4000, 4 << 20);
+        assert_eq!(failed.len(), 4000);
+        for (accepted, text) in failed {
+            assert_eq!(accepted, Value::Bool(false));
+            assert!(text.as_str().is_some_and(|text| text.starts_with("error: ")), "{text}");
+        }
+    }
+}

@@ -1,11 +1,21 @@
-//! Stopping a relay.
+//! The end of connections and of the relay.
 
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::protocol::Message;
 use zeolite_testkit::Factory;
 
-use crate::support::relay;
+use crate::support::{Client, connect, relay};
+
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+fn notes(factory: &mut Factory, count: u64) -> Vec<Value> {
+    (0..count).map(|at| json!(["EVENT", factory.note(0, 1_700_000_000 + at, "x")])).collect()
+}
 
 /// Case 64: a stop under load answers what was taken in, says goodbye to everyone, and does not
 /// wait for those who do not listen.
@@ -17,8 +27,7 @@ fn a_stop_answers_what_is_under_way_and_closes() {
     assert!(idle.query("never", &json!({"kinds": [7]})).is_empty());
     let deaf = relay.raw_websocket();
     let mut publisher = relay.client();
-    let notes: Vec<_> =
-        (0..500).map(|at| json!(["EVENT", factory.note(0, 1_700_000_000 + at, "x")])).collect();
+    let notes = notes(&mut factory, 500);
     publisher.send_all(&notes);
     publisher.expect(json!(["OK", notes[0][1]["id"], true, ""]));
     let running = relay.relay.take().unwrap();
@@ -31,6 +40,114 @@ fn a_stop_answers_what_is_under_way_and_closes() {
         drop(publisher);
         stop.join().unwrap();
     });
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(start.elapsed() < STOP_MAX, "{:?}", start.elapsed());
     drop(deaf);
+}
+
+/// The relay's binary, killed if the test fails.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _gone_already = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+impl Process {
+    fn start(db: &std::path::Path) -> (Self, SocketAddr) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_zeolite-relay"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
+            .arg(db)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let process = Self(child);
+        let mut lines = log.lines().map(Result::unwrap);
+        let addr = lines.find_map(|line| {
+            let (_, addr) = line.split_once("listening on ws://")?;
+            addr.split_whitespace().next()?.parse().ok()
+        });
+        let addr = addr.expect("the relay logs where it listens");
+        std::thread::spawn(move || lines.for_each(drop));
+        (process, addr)
+    }
+
+    fn signal(&self) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+}
+
+/// SIGTERM under full ingest: the process ends in time with success, and every event it answered
+/// with `OK true` is there afterwards.
+#[test]
+fn sigterm_under_load_loses_nothing_that_was_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut process, addr) = Process::start(dir.path());
+    let mut factory = Factory::new(12);
+    let notes = notes(&mut factory, 5_000);
+    let mut publisher = Client { socket: connect(addr) };
+    let mut acknowledged = Vec::new();
+    for note in &notes[..1_000] {
+        publisher.socket.write(Message::text(note.to_string())).unwrap();
+    }
+    publisher.socket.flush().unwrap();
+    process.signal();
+    let start = Instant::now();
+    loop {
+        match publisher.frame() {
+            Ok(Message::Text(text)) => {
+                let ok: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!((&ok[0], &ok[2]), (&json!("OK"), &json!(true)));
+                acknowledged.push(ok[1].clone());
+            }
+            Ok(Message::Close(close)) => {
+                assert_eq!(u16::from(close.unwrap().code), 1001);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(publisher);
+    let status = process.0.wait().unwrap();
+    assert!(status.success() && start.elapsed() < STOP_MAX, "{status} {:?}", start.elapsed());
+    let (_again, addr) = Process::start(dir.path());
+    let mut reader = Client { socket: connect(addr) };
+    for ids in acknowledged.chunks(400) {
+        assert_eq!(reader.query("ids", &json!({"ids": ids})).len(), ids.len());
+    }
+}
+
+/// Two signals: the second ends the process at once, whatever still waits.
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut process, addr) = Process::start(dir.path());
+    // A client that never answers the close frame holds up an orderly stop for seconds.
+    let mut deaf = connect(addr);
+    process.signal();
+    let first = deaf.get_mut().read(&mut [0; 2]);
+    assert!(first.is_ok(), "the close frame comes first");
+    let start = Instant::now();
+    process.signal();
+    let status = process.0.wait().unwrap();
+    assert!(!status.success(), "{status}");
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+}
+
+/// A client that answers no pings is closed; one that does may be silent for ever.
+#[test]
+fn the_dead_are_found_by_pings() {
+    let relay = relay(|config| config.server.ping_s = 1);
+    let mut dead = relay.raw_websocket();
+    let mut alive = relay.client();
+    let mut bytes = Vec::new();
+    dead.read_to_end(&mut bytes).unwrap();
+    let (pings, close) = bytes.split_at(4);
+    assert_eq!(pings, [0x89, 0, 0x89, 0]);
+    assert_eq!(close[..4], [0x88, 20, 0x03, 0xe9]);
+    // Its answers to the pings are written when it reads them.
+    assert!(alive.query("a", &json!({})).is_empty());
 }

@@ -36,19 +36,12 @@ pub(crate) fn relay(configure: impl FnOnce(&mut Config)) -> TestRelay {
 impl TestRelay {
     /// A WebSocket client.
     pub(crate) fn client(&self) -> Client {
-        let socket = self.raw();
-        let url = format!("ws://{}/", self.addr);
-        let (socket, _) = client(url, socket).unwrap();
-        Client { socket }
+        Client { socket: connect(self.addr) }
     }
 
     /// A socket on which nothing was said.
     pub(crate) fn raw(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.addr).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
-        socket
+        dial(self.addr)
     }
 
     /// A socket after the WebSocket handshake.
@@ -78,6 +71,19 @@ impl TestRelay {
         socket.read_to_string(&mut answer).unwrap();
         answer
     }
+}
+
+fn dial(addr: SocketAddr) -> TcpStream {
+    let socket = TcpStream::connect(addr).unwrap();
+    socket.set_nodelay(true).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// A socket after the handshake of an independent client.
+pub(crate) fn connect(addr: SocketAddr) -> WebSocket<TcpStream> {
+    client(format!("ws://{addr}/"), dial(addr)).unwrap().0
 }
 
 /// Sends a request and reads up to the end of the answer's head.
