@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use heed::RwTxn;
+use heed::types::Bytes;
+use heed::{PutFlags, RwIter, RwTxn};
 use rustc_hash::FxHashSet;
 use zeolite_proto::Seq;
 
-use crate::env::Tables;
+use crate::env::{Table, Tables};
 use crate::head::Head;
 use crate::limits::FLUSH_KEYS_MIN;
 use crate::options::Options;
@@ -65,20 +66,48 @@ impl Drain {
         keys_max: usize,
         dead: &FxHashSet<Seq>,
     ) -> Result<(), heed::Error> {
-        for _ in 0..keys_max.min(self.keys_left) {
-            self.keys_left -= 1;
-            if let Some(key) = take_least(&self.runs, &mut self.index_at, |run| &run.index) {
-                if !dead.contains(&key.seq()) {
-                    tables.index.put(txn, &key.0, &[])?;
-                }
-            } else if let Some(entry) =
-                take_least(&self.runs, &mut self.timeline_at, |run| &run.timeline)
-                && !dead.contains(&entry.seq())
-            {
-                tables.timeline.put(txn, entry.key(), entry.value())?;
+        let keys_max = keys_max.min(self.keys_left);
+        let mut index = SortedPuts::begin(tables.index, txn)?;
+        let mut taken = 0;
+        while taken < keys_max
+            && let Some(key) = take_least(&self.runs, &mut self.index_at, |run| &run.index)
+        {
+            taken += 1;
+            if !dead.contains(&key.seq()) {
+                index.put(&key.0, &[])?;
             }
         }
+        drop(index);
+        let mut timeline = SortedPuts::begin(tables.timeline, txn)?;
+        while taken < keys_max
+            && let Some(entry) = take_least(&self.runs, &mut self.timeline_at, |run| &run.timeline)
+        {
+            taken += 1;
+            if !dead.contains(&entry.seq()) {
+                timeline.put(entry.key(), entry.value())?;
+            }
+        }
+        self.keys_left -= taken;
         Ok(())
+    }
+}
+
+/// Puts through one cursor: the next key is mostly on the page of the one before, which saves the
+/// way down the tree. About twice as fast as single puts.
+struct SortedPuts<'t> {
+    cursor: RwIter<'t, Bytes, Bytes>,
+}
+
+impl<'t> SortedPuts<'t> {
+    fn begin(table: Table, txn: &'t mut RwTxn<'_>) -> Result<Self, heed::Error> {
+        Ok(Self { cursor: table.iter_mut(txn)? })
+    }
+
+    #[allow(unsafe_code, reason = "heed has no safe way to put through a cursor")]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), heed::Error> {
+        // SAFETY: neither key nor value may be borrowed from the table. They are not: this has the
+        // only access to the transaction, and is never asked for an entry.
+        unsafe { self.cursor.put_current_with_options::<Bytes>(PutFlags::empty(), key, value) }
     }
 }
 
@@ -132,7 +161,8 @@ mod tests {
     use super::*;
 
     fn head(events: usize) -> Head {
-        let run = Run { last_seq: Seq(1), events, index: Vec::new(), timeline: Vec::new() };
+        let mut run = Run::from_sorted(Vec::new(), Vec::new(), Seq(1));
+        run.events = events;
         Head { runs: vec![Arc::new(run)], ..Head::default() }
     }
 
@@ -143,7 +173,8 @@ mod tests {
         assert!(!is_due(&head(499), &options));
         assert!(is_due(&head(500), &options));
         for (events, new_events, expected) in [
-            (500, 1, FLUSH_KEYS_MIN),
+            (500, 0, FLUSH_KEYS_MIN),
+            (500, 1, 4_000),
             (500, 100, 400_000),
             (900, 1, 20_000),
             (1_000, 1, 1_000_000),

@@ -115,8 +115,23 @@ impl Prefix {
 }
 
 /// An entry of the secondary index. Its order is the order of its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct IndexKey(pub(crate) [u8; INDEX_KEY_BYTES]);
+
+impl Ord for IndexKey {
+    /// Two integers at once: runs are sorted, merged and searched all the time, and a call of
+    /// `memcmp` costs several times as much.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let parts = |key: &Self| (first_wide(&key.0), last_four(&key.0));
+        parts(self).cmp(&parts(other))
+    }
+}
+
+impl PartialOrd for IndexKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl IndexKey {
     fn new(prefix: Prefix, time: Timestamp, id: &EventId, seq: Seq) -> Self {
@@ -130,7 +145,7 @@ impl IndexKey {
         Self(key)
     }
 
-    fn of_id(id: &EventId, seq: Seq) -> Self {
+    pub(crate) fn of_id(id: &EventId, seq: Seq) -> Self {
         let mut key = [0; INDEX_KEY_BYTES];
         key[0] = Family::Id as u8;
         key[1..SEQ_AT].copy_from_slice(&id.0[..ID_PREFIX_BYTES]);
@@ -153,6 +168,11 @@ impl IndexKey {
     /// The kind of the event; meaningless for keys of other families than [`Family::Kind`].
     pub(crate) fn kind(&self) -> Kind {
         Kind(u16::from_be_bytes([self.0[4], self.0[5]]))
+    }
+
+    /// The first eight bytes of the id in a key of [`Family::Id`].
+    pub(crate) fn id_head(&self) -> [u8; 8] {
+        *self.0[1..].first_chunk().expect("a key has 20 bytes")
     }
 
     /// Reads a key out of a table; `None` if it has another length.
@@ -180,8 +200,21 @@ impl std::fmt::Debug for IndexKey {
 }
 
 /// An entry of the timeline: one for each event. Its order is the order of its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TimelineEntry(pub(crate) [u8; TIMELINE_ENTRY_BYTES]);
+
+impl Ord for TimelineEntry {
+    /// The first 16 bytes nearly always decide.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        first_wide(&self.0).cmp(&first_wide(&other.0)).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for TimelineEntry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl TimelineEntry {
     pub(crate) fn new(time: Timestamp, id: &EventId, seq: Seq) -> Self {
@@ -346,6 +379,16 @@ fn drop_doubles_after(start: usize, keys: &mut Vec<IndexKey>) {
     keys.truncate(kept);
 }
 
+fn first_wide(bytes: &[u8]) -> u128 {
+    let first = bytes.first_chunk().expect("keys have more than 16 bytes");
+    u128::from_be_bytes(*first)
+}
+
+fn last_four(bytes: &[u8]) -> u32 {
+    let last = bytes.last_chunk().expect("keys have more than 4 bytes");
+    u32::from_be_bytes(*last)
+}
+
 fn five_bytes(value: u64) -> [u8; 5] {
     let [_, _, _, a, b, c, d, e] = value.min(FIVE_BYTES_MAX).to_be_bytes();
     [a, b, c, d, e]
@@ -374,6 +417,28 @@ mod tests {
         sorted.sort_unstable();
         sorted.reverse();
         assert_eq!(sorted, expected);
+    }
+
+    /// The order of keys is the order of their bytes, as LMDB has it.
+    #[test]
+    fn order_is_that_of_bytes() {
+        let bytes = |at: usize, value: u8| {
+            let mut bytes = [0x7f; TIMELINE_ENTRY_BYTES];
+            bytes[at] = value;
+            bytes
+        };
+        for at in 0..TIMELINE_ENTRY_BYTES {
+            for (less, greater) in [(0, 1), (0x7f, 0x80), (0, 0xff)] {
+                let (less, greater) = (bytes(at, less), bytes(at, greater));
+                assert!(TimelineEntry(less) < TimelineEntry(greater), "byte {at}");
+                if let Some(at) = at.checked_sub(TIMELINE_ENTRY_BYTES - INDEX_KEY_BYTES) {
+                    let key = |bytes: [u8; TIMELINE_ENTRY_BYTES]| {
+                        IndexKey(*bytes.last_chunk().expect("20 bytes"))
+                    };
+                    assert!(key(less) < key(greater), "byte {at}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod env;
 mod error;
 mod flush;
 mod head;
+mod id_filter;
 mod keys;
 pub mod limits;
 mod options;
@@ -48,7 +49,7 @@ pub use error::{CommitError, OpenError, ReadError, WriteError};
 pub use options::{Durability, Options};
 pub use recovery::Recovery;
 pub use scan::{
-    Considered, Dimension, Estimate, Explanation, Scan, ScanOptions, ScanState, count,
+    Considered, Count, Dimension, Estimate, Explanation, Scan, ScanOptions, ScanState, count,
 };
 pub use slice::SliceBudget;
 pub use snapshot::Snapshot;

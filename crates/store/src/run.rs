@@ -1,8 +1,11 @@
 //! A run: the sorted keys of some consecutive events.
 
-use zeolite_proto::{EventRef, Seq};
+use zeolite_proto::{EventId, EventRef, Seq};
 
-use crate::keys::{INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry};
+use crate::id_filter::IdFilter;
+use crate::keys::{
+    Family, INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry,
+};
 
 /// The keys of the events of a range of seqs, sorted.
 pub(crate) struct Run {
@@ -12,6 +15,7 @@ pub(crate) struct Run {
     pub(crate) events: usize,
     pub(crate) index: Vec<IndexKey>,
     pub(crate) timeline: Vec<TimelineEntry>,
+    id_filter: IdFilter,
 }
 
 impl Run {
@@ -27,7 +31,27 @@ impl Run {
         }
         index.sort_unstable();
         timeline.sort_unstable();
-        Self { last_seq, events: timeline.len(), index, timeline }
+        Self::from_sorted(index, timeline, last_seq)
+    }
+
+    pub(crate) fn from_sorted(
+        index: Vec<IndexKey>,
+        timeline: Vec<TimelineEntry>,
+        last_seq: Seq,
+    ) -> Self {
+        let ids = index.partition_point(|key| Family::of(key) == Some(Family::Id));
+        let id_filter = IdFilter::new(&index[..ids]);
+        Self { last_seq, events: timeline.len(), index, timeline, id_filter }
+    }
+
+    /// The index keys of this id; usually none.
+    pub(crate) fn keys_of_id(&self, id: &EventId) -> &[IndexKey] {
+        if !self.id_filter.may_contain(id) {
+            return &[];
+        }
+        let (lowest, highest) = IndexKey::range_of_id(id);
+        let from = &self.index[self.index.partition_point(|key| *key < lowest)..];
+        &from[..from.partition_point(|key| *key <= highest)]
     }
 
     /// Keys of both indexes.
@@ -42,24 +66,16 @@ impl Run {
 
     /// Both runs in one; `newer` must be the one that follows `older`.
     pub(crate) fn merge(older: &Self, newer: &Self) -> Self {
-        Self {
-            last_seq: newer.last_seq,
-            events: older.events + newer.events,
-            index: merge_sorted(&older.index, &newer.index),
-            timeline: merge_sorted(&older.timeline, &newer.timeline),
-        }
+        let index = merge_sorted(&older.index, &newer.index);
+        let timeline = merge_sorted(&older.timeline, &newer.timeline);
+        Self::from_sorted(index, timeline, newer.last_seq)
     }
 
     /// The part of this run that is about events up to `last`.
     pub(crate) fn up_to(&self, last: Seq) -> Self {
-        let timeline: Vec<_> =
-            self.timeline.iter().filter(|entry| entry.seq() <= last).copied().collect();
-        Self {
-            last_seq: last,
-            events: timeline.len(),
-            index: self.index.iter().filter(|key| key.seq() <= last).copied().collect(),
-            timeline,
-        }
+        let index = self.index.iter().filter(|key| key.seq() <= last).copied().collect();
+        let timeline = self.timeline.iter().filter(|entry| entry.seq() <= last).copied().collect();
+        Self::from_sorted(index, timeline, last)
     }
 }
 

@@ -24,7 +24,7 @@ mod tests;
 
 use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
 
-pub use count::count;
+pub use count::{Count, count};
 pub use explain::{Considered, Dimension, Estimate, Explanation};
 
 use self::source::KeySource;

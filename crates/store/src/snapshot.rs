@@ -77,27 +77,35 @@ impl<'s> Snapshot<'s> {
 
     /// The stored event with this id.
     pub fn by_id(&self, id: &EventId) -> Result<Option<(Seq, EventRef<'_>)>, ReadError> {
-        let (lowest, highest) = IndexKey::range_of_id(id);
         for run in self.head.runs.iter().rev() {
-            let from = run.index.partition_point(|key| *key < lowest);
-            let keys = run.index[from..].iter().take_while(|key| **key <= highest);
-            for key in keys.filter(|key| key.seq() <= self.ceiling) {
-                if let Some(event) = self.get(key.seq())?.filter(|event| event.id() == *id) {
+            for key in run.keys_of_id(id) {
+                if let Some(event) = self.with_id(id, key)? {
                     return Ok(Some((key.seq(), event)));
                 }
             }
         }
-        let range = (Bound::Included(&lowest.0[..]), Bound::Included(&highest.0[..]));
-        for entry in self.inner.tables.index.range(&self.txn, &range)? {
-            let key = index_key(entry?.0)?;
-            if key.seq() > self.ceiling {
-                continue;
+        let (lowest, highest) = IndexKey::range_of_id(id);
+        let table = &self.inner.tables.index;
+        let mut next = table.get_greater_than_or_equal_to(&self.txn, &lowest.0)?;
+        while let Some((bytes, _)) = next {
+            let key = index_key(bytes)?;
+            if key > highest {
+                break;
             }
-            if let Some(event) = self.get(key.seq())?.filter(|event| event.id() == *id) {
+            if let Some(event) = self.with_id(id, &key)? {
                 return Ok(Some((key.seq(), event)));
             }
+            next = table.get_greater_than(&self.txn, &key.0)?;
         }
         Ok(None)
+    }
+
+    /// The event a key leads to, if it is the one with this id and not above the ceiling.
+    fn with_id(&self, id: &EventId, key: &IndexKey) -> Result<Option<EventRef<'_>>, ReadError> {
+        if key.seq() > self.ceiling {
+            return Ok(None);
+        }
+        Ok(self.get(key.seq())?.filter(|event| event.id() == *id))
     }
 
     /// Appends up to `max` index keys that are less than `below` and at least `least`, greatest

@@ -23,7 +23,7 @@ fn world_with_notes(count: u64) -> World {
 #[allow(unsafe_code, reason = "opening an LMDB environment is unsafe")]
 fn tamper(
     world: &World,
-    change: impl Fn(&str, heed::Database<Bytes, Bytes>, &mut heed::RwTxn<'_>),
+    change: impl Fn(&str, heed::Database<'_, Bytes, Bytes>, &mut heed::RwTxn<'_>),
 ) {
     let mut options = heed::EnvOpenOptions::new();
     // SAFETY: the store is closed, so nobody else has the file open.

@@ -30,6 +30,6 @@ fn main() {
 }
 
 /// Makes events of about 700 bytes of JSON on average.
-const SMALL_CONTENT_CHARS: usize = 250;
+const SMALL_CONTENT_CHARS: usize = 400;
 /// Makes events of about 1.1 kB of JSON on average.
-const LARGE_CONTENT_CHARS: usize = 1_000;
+const LARGE_CONTENT_CHARS: usize = 1_110;

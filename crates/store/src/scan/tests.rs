@@ -158,7 +158,7 @@ proptest! {
 fn check_plan(events: Vec<Event>, filter: &str, chosen: Dimension) {
     let source = MockSource { events, ..MockSource::default() };
     let filter = Filter::from_json(filter).expect("a good filter");
-    let (given, complete, plans) = scan(&source, &[filter.clone()], &[7]);
+    let (given, complete, plans) = scan(&source, std::slice::from_ref(&filter), &[7]);
     assert_eq!((given, complete), naive(&source, &[filter]));
     assert_eq!(plans[0].chosen, chosen, "{}", plans[0]);
 }
@@ -224,7 +224,7 @@ fn a_wrong_choice_is_corrected_on_the_way() {
     let events = old.chain(found).chain(burst).collect();
     let source = MockSource { events, ..MockSource::default() };
     let filter = Filter::from_json(r##"{"kinds":[7],"#t":["a"],"limit":20}"##).expect("good");
-    let (given, complete, plans) = scan(&source, &[filter.clone()], &[100]);
+    let (given, complete, plans) = scan(&source, std::slice::from_ref(&filter), &[100]);
     assert_eq!((given, complete), naive(&source, &[filter]));
     assert_eq!(plans[0].chosen, Dimension::Tag { letter: 't', all: false });
     assert!(plans[0].replans == 1 && plans[0].looked < 500, "{}", plans[0]);
