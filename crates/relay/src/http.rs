@@ -98,7 +98,7 @@ fn answer(
             with_cors(page("text/html; charset=utf-8", site.page.clone()))
         }
         (&Method::GET, "/metrics") => {
-            page("text/plain; version=0.0.4", hub.metrics.render().into())
+            page("text/plain; version=0.0.4", hub.render_metrics().into())
         }
         (&Method::GET | &Method::HEAD, "/health") if hub.is_writable() => {
             text(StatusCode::OK, "ok\n")

@@ -34,6 +34,12 @@ impl Hub {
         self.writable.load(Ordering::Relaxed)
     }
 
+    /// All metrics as they are at this moment.
+    pub(crate) fn render_metrics(&self) -> String {
+        self.metrics.connections.set(self.registry.len() as f64);
+        self.metrics.render()
+    }
+
     /// Waits while the inbox is full. Without a fan-out thread the relay is stopping.
     pub(crate) async fn tell_fanout(&self, message: FanoutIn<Arc<Subscription>>) {
         let _stopping = self.fanout.send(message).await;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use zeolite_proto::Prefix;
 
 use crate::fanout::FanoutStats;
 use crate::ingest::Verdict;
@@ -19,8 +20,6 @@ const QUANTILE_WINDOW: Duration = Duration::from_secs(60);
 pub(crate) struct Metrics {
     handle: PrometheusHandle,
     pub(crate) events_received: Counter,
-    /// Events that the session refused: malformed, or against a limit.
-    pub(crate) events_refused: Counter,
     verdicts: Verdicts,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
@@ -44,6 +43,7 @@ struct Verdicts {
     deleted: Counter,
     expired: Counter,
     invalid: Counter,
+    rejected: Counter,
     full: Counter,
     failed: Counter,
 }
@@ -66,7 +66,6 @@ impl Metrics {
         let job = |kind| new.labelled("zeolite_jobs_total", "kind", kind);
         Self {
             events_received: new.counter("zeolite_events_received_total"),
-            events_refused: verdict("refused"),
             verdicts: Verdicts {
                 stored: verdict("stored"),
                 ephemeral: verdict("ephemeral"),
@@ -75,6 +74,7 @@ impl Metrics {
                 deleted: verdict("deleted"),
                 expired: verdict("expired"),
                 invalid: verdict("invalid"),
+                rejected: verdict("rejected"),
                 full: verdict("full"),
                 failed: verdict("failed"),
             },
@@ -113,6 +113,16 @@ impl Metrics {
             Verdict::Full => &counters.full,
             Verdict::Failed => &counters.failed,
         }
+    }
+
+    /// Counts an event that the session refused: malformed or against a limit is invalid, against
+    /// a policy is rejected.
+    pub(crate) fn refused(&self, prefix: Prefix) {
+        self.events_received.increment(1);
+        let verdicts = &self.verdicts;
+        let counter =
+            if prefix == Prefix::Invalid { &verdicts.invalid } else { &verdicts.rejected };
+        counter.increment(1);
     }
 
     /// Adds what the fan-out did.

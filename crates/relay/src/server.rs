@@ -107,7 +107,6 @@ fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static 
             // A full inbox means that the admitter has better things to do; a second later is
             // soon enough.
             let _later = expiry.try_send(AdmitterIn::Expire(clock::now()));
-            hub.metrics.connections.set(hub.registry.len() as f64);
             hub.metrics.run_upkeep();
         }
     }

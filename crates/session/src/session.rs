@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use zeolite_proto::{
-    Blame, ClientMsg, Event, EventParser, Filter, MsgError, Reason, RelayMsg, SubId, Timestamp,
+    Blame, ClientMsg, Event, EventParser, Filter, MsgError, Prefix, Reason, RelayMsg, SubId,
+    Timestamp,
 };
 
 use crate::event_rules::check_event;
@@ -27,6 +28,13 @@ pub enum Input<'a> {
 pub enum Effect {
     /// Send this JSON text.
     Reply(Vec<u8>),
+    /// An event was refused: send this JSON text, its `OK`.
+    Refuse {
+        /// What to send.
+        reply: Vec<u8>,
+        /// Why, as far as a counter wants to know.
+        prefix: Prefix,
+    },
     /// Check the signature of this event and store it or pass it on; then answer its `OK`.
     Ingest(Event),
     /// Answer with stored events and `EOSE`, then with live ones, until [`Effect::Unsubscribe`].
@@ -113,7 +121,8 @@ impl Session {
             Ok(ClientMsg::Count(sub, filters)) => self.handle_count(sub, filters),
             Ok(ClientMsg::Auth(event)) => {
                 let reason = Reason::blocked("authentication is not offered");
-                self.refuse_event(&event.view().id().to_string(), reason);
+                let id = event.view().id().to_string();
+                self.reply(&RelayMsg::Ok(&id, Err(reason)));
             }
             Ok(ClientMsg::NegOpen(sub, ..) | ClientMsg::NegMsg(sub, _)) => {
                 let reason = Reason::blocked("reconciliation is not offered");
@@ -195,7 +204,9 @@ impl Session {
     }
 
     fn refuse_event(&mut self, id: &str, reason: Reason) {
-        self.reply(&RelayMsg::Ok(id, Err(reason)));
+        let prefix = reason.prefix;
+        let reply = encode(&RelayMsg::Ok(id, Err(reason)));
+        self.push(Effect::Refuse { reply, prefix });
     }
 
     fn unsubscribe(&mut self, sub: &str) {
@@ -209,9 +220,7 @@ impl Session {
     }
 
     fn reply(&mut self, message: &RelayMsg<'_>) {
-        let mut json = Vec::new();
-        message.encode(&mut json);
-        self.push(Effect::Reply(json));
+        self.push(Effect::Reply(encode(message)));
     }
 
     fn push(&mut self, effect: Effect) {
@@ -219,6 +228,12 @@ impl Session {
         assert!(slot.is_none(), "an input has at most two effects");
         *slot = Some(effect);
     }
+}
+
+fn encode(message: &RelayMsg<'_>) -> Vec<u8> {
+    let mut json = Vec::new();
+    message.encode(&mut json);
+    json
 }
 
 /// Parses with scratch space that all sessions of a thread share, so that an idle one has none.

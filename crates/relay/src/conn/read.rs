@@ -9,16 +9,19 @@ use hyper::body::Bytes;
 use rustc_hash::FxBuildHasher;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
+use tokio::time::timeout;
 use zeolite_proto::{Filter, SubId};
 use zeolite_session::{Effect, Input, Session, SubKey};
 
 use super::Conn;
-use super::message::{Assembler, BAD_FRAME, Incoming, NOT_UTF8, TOO_BIG, Violation, head_bytes};
+use super::message::{
+    Assembler, BAD_FRAME, Incoming, NOT_UTF8, TOO_BIG, TOO_SLOW, Violation, head_bytes,
+};
 use super::meter::Meter;
 use crate::clock;
 use crate::hub::Hub;
 use crate::inbox::FanoutIn;
-use crate::limits::CLOSE_DRAIN_BYTES_MAX;
+use crate::limits::{CLOSE_DRAIN_BYTES_MAX, MESSAGE_REST_MAX};
 use crate::query::Job;
 use crate::subscription::Subscription;
 
@@ -102,14 +105,25 @@ impl Reader {
 
     async fn read_all(&mut self, meter: &mut Meter<'_>) -> End {
         loop {
-            if meter.readable().await.is_err() {
-                return End::Gone;
+            if let Err(end) = self.wait(meter).await {
+                return end;
             }
             // Boxed, so that a connection that waits for its client does not hold its place.
             if let Err(end) = Box::pin(self.read_burst(meter)).await {
                 return end;
             }
         }
+    }
+
+    /// Waits for the client: as long as it likes between messages, not so long within one, which
+    /// occupies memory meanwhile.
+    async fn wait(&self, meter: &Meter<'_>) -> Result<(), End> {
+        let readable = if self.assembler.is_empty() {
+            meter.readable().await
+        } else {
+            in_time(meter.readable()).await?
+        };
+        readable.map_err(|_| End::Gone)
     }
 
     /// Reads frames until the frame reader's buffer is empty, then lets go of the buffer.
@@ -136,7 +150,8 @@ impl Reader {
         frames: &mut WebSocketRead<&mut Meter<'_>>,
     ) -> Result<Incoming, End> {
         let mut send_nothing = |_: Frame<'_>| async { Ok::<(), std::io::Error>(()) };
-        let mut frame = frames.read_frame(&mut send_nothing).await.map_err(end_of)?;
+        let frame = in_time(frames.read_frame(&mut send_nothing)).await?;
+        let mut frame = frame.map_err(end_of)?;
         let bytes = head_bytes(&mut frame) + frame.payload.len();
         self.read_bytes += bytes as u64;
         self.hub.metrics.received_bytes.increment(bytes as u64);
@@ -175,7 +190,11 @@ impl Reader {
 
     async fn apply(&mut self, effect: Effect) -> Result<(), End> {
         match effect {
-            Effect::Reply(json) => self.reply(&json),
+            Effect::Reply(json) => self.conn.outbox.reply_json(&json),
+            Effect::Refuse { reply, prefix } => {
+                self.hub.metrics.refused(prefix);
+                self.conn.outbox.reply_json(&reply);
+            }
             Effect::Ingest(event) => self.hub.ingest.submit(&self.conn, event).await,
             Effect::Query { key, sub, filters } => self.query(key, sub, filters),
             Effect::Count { sub, filters } => self.count(sub, filters).await,
@@ -186,15 +205,6 @@ impl Reader {
             }
         }
         Ok(())
-    }
-
-    /// The session answers an event itself only to refuse it.
-    fn reply(&self, json: &[u8]) {
-        if json.starts_with(b"[\"OK\"") {
-            self.hub.metrics.events_received.increment(1);
-            self.hub.metrics.events_refused.increment(1);
-        }
-        self.conn.outbox.reply_json(json);
     }
 
     fn query(&mut self, key: SubKey, sub: SubId, filters: Arc<[Filter]>) {
@@ -229,6 +239,12 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.hub.metrics.subscriptions.decrement(self.subscriptions.len() as f64);
     }
+}
+
+/// Gives the rest of a message a bounded time. That the future is dropped after it does no harm:
+/// nothing is read any more.
+async fn in_time<T>(reading: impl Future<Output = T>) -> Result<T, End> {
+    timeout(MESSAGE_REST_MAX, reading).await.map_err(|_| End::Violation(TOO_SLOW))
 }
 
 fn end_of(error: WebSocketError) -> End {

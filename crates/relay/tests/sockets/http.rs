@@ -127,7 +127,8 @@ fn metrics_count_what_they_say() {
     unhashed["content"] = "z".into();
     let profile = |factory: &mut Factory, at| factory.draft(0).kind(0).at(at).build();
     client.publish(&profile(&mut factory, 1_700_000_002));
-    for event in [note, forged, unhashed, profile(&mut factory, 1_700_000_001)] {
+    let protected = factory.draft(0).at(1_700_000_003).tag(&["-"]).build();
+    for event in [note, forged, unhashed, protected, profile(&mut factory, 1_700_000_001)] {
         client.send(&json!(["EVENT", event]));
         assert_eq!(client.recv()[0], "OK");
     }
@@ -137,12 +138,12 @@ fn metrics_count_what_they_say() {
     }
     let after = body(&relay);
     for line in [
-        "zeolite_events_received_total 6",
+        "zeolite_events_received_total 7",
         "zeolite_events_total{verdict=\"stored\"} 2",
         "zeolite_events_total{verdict=\"duplicate\"} 1",
         "zeolite_events_total{verdict=\"superseded\"} 1",
-        "zeolite_events_total{verdict=\"invalid\"} 1",
-        "zeolite_events_total{verdict=\"refused\"} 1",
+        "zeolite_events_total{verdict=\"invalid\"} 2",
+        "zeolite_events_total{verdict=\"rejected\"} 1",
         "zeolite_connections 1",
     ] {
         assert!(after.lines().any(|found| found == line), "no {line} in {after}");

@@ -61,7 +61,9 @@ pub(crate) fn check(rule: &str, limits: &SessionLimits, steps: &[Step], expected
 /// Replies as they are; everything else by name, with the number of the subscription.
 fn in_words(effect: &Effect) -> String {
     match effect {
-        Effect::Reply(json) => String::from_utf8(json.clone()).expect("replies are UTF-8"),
+        Effect::Reply(json) | Effect::Refuse { reply: json, .. } => {
+            String::from_utf8(json.clone()).expect("replies are UTF-8")
+        }
         Effect::Ingest(event) => format!("ingest {}", event.view().id()),
         Effect::Query { key, sub, filters } => {
             format!("query #{} {sub} of {}", key.0, filters.len())
