@@ -44,6 +44,9 @@ pub const SCAN_SLICE_BYTES: usize = 128 << 10;
 /// there are more.
 pub const COUNTS_WAITING_MAX: usize = 16;
 
+/// How long the rest of a message, or of a frame, may take: a message of 512 kB over 70 kbit/s.
+pub const MESSAGE_REST_MAX: Duration = Duration::from_secs(60);
+
 /// How long a socket may take nothing while something waits for it, before it is dropped.
 pub const WRITE_STALL_MAX: Duration = Duration::from_secs(60);
 

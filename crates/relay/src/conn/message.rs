@@ -29,6 +29,8 @@ const fn protocol(reason: &'static str) -> Violation {
 }
 
 pub(crate) const TOO_BIG: Violation = Violation { code: 1009, reason: "message is too large" };
+pub(crate) const TOO_SLOW: Violation =
+    Violation { code: 1008, reason: "the rest of a message did not come" };
 pub(crate) const NOT_UTF8: Violation = Violation { code: 1007, reason: "text is not UTF-8" };
 pub(crate) const BAD_FRAME: Violation = protocol("frame is malformed");
 const UNMASKED: Violation = protocol("client frames must be masked");
@@ -46,6 +48,11 @@ pub(crate) struct Assembler {
 impl Assembler {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, started: None }
+    }
+
+    /// True unless the rest of a message has to come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.started.is_none()
     }
 
     /// Takes one frame as it was read, unmasked.

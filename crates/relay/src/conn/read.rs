@@ -121,7 +121,7 @@ impl Reader {
         let readable = if self.assembler.is_empty() {
             meter.readable().await
         } else {
-            in_time(meter.readable()).await?
+            Box::pin(in_time(meter.readable())).await?
         };
         readable.map_err(|_| End::Gone)
     }

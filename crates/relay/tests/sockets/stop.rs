@@ -1,7 +1,7 @@
 //! The end of connections and of the relay.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::Message;
 use zeolite_testkit::Factory;
 
-use crate::support::{Client, connect, relay};
+use crate::support::{Client, PATIENCE, connect, dial, relay};
 
 const STOP_MAX: Duration = Duration::from_secs(5);
 
@@ -44,6 +44,9 @@ fn a_stop_answers_what_is_under_way_and_closes() {
     drop(deaf);
 }
 
+const RELAY: &str = env!("CARGO_BIN_EXE_zeolite-relay");
+const SERVE: [&str; 4] = ["serve", "--listen", "127.0.0.1:0", "--db"];
+
 /// The relay's binary, killed if the test fails.
 struct Process(Child);
 
@@ -56,12 +59,11 @@ impl Drop for Process {
 
 impl Process {
     fn start(db: &std::path::Path) -> (Self, SocketAddr) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_zeolite-relay"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
-            .arg(db)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::spawn(Command::new(RELAY).args(SERVE).arg(db))
+    }
+
+    fn spawn(command: &mut Command) -> (Self, SocketAddr) {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let process = Self(child);
         let mut lines = log.lines().map(Result::unwrap);
@@ -150,4 +152,25 @@ fn the_dead_are_found_by_pings() {
     assert_eq!(close[..4], [0x88, 20, 0x03, 0xe9]);
     // Its answers to the pings are written when it reads them.
     assert!(alive.query("a", &json!({})).is_empty());
+}
+
+/// Case 66: far fewer descriptors than configured connections are no reason not to start, and more
+/// sockets than there are descriptors for are told so; when they are gone, others are served.
+#[test]
+fn few_descriptors_mean_few_connections() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!("ulimit -n 100; exec \"$0\" {} \"$1\"", SERVE.join(" "));
+    let (_process, addr) =
+        Process::spawn(Command::new("sh").args(["-c", &script, RELAY]).arg(dir.path()));
+    let sockets: Vec<_> = (0..150).map(|_| TcpStream::connect(addr).unwrap()).collect();
+    let refused = sockets.last().unwrap();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = String::new();
+    { refused }.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    drop(sockets);
+    let start = Instant::now();
+    while tokio_tungstenite::tungstenite::client(format!("ws://{addr}/"), dial(addr)).is_err() {
+        assert!(start.elapsed() < PATIENCE, "the relay does not recover");
+    }
 }

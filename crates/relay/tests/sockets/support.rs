@@ -73,7 +73,8 @@ impl TestRelay {
     }
 }
 
-fn dial(addr: SocketAddr) -> TcpStream {
+/// A socket on which nothing was said.
+pub(crate) fn dial(addr: SocketAddr) -> TcpStream {
     let socket = TcpStream::connect(addr).unwrap();
     socket.set_nodelay(true).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
