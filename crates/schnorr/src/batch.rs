@@ -109,7 +109,7 @@ impl Workspace {
         for (candidate, nonce) in self.candidates.iter().zip(&self.nonce_points) {
             let Some(nonce) = nonce else { continue };
             let coefficient = coefficients.next();
-            let scalar = Scalar::from(coefficient);
+            let scalar = coefficients::scalar(coefficient);
             let (key, id, sig) = &items[candidate.item as usize];
             let challenge = self.challenges.of(&halves(sig).0, key, id);
             self.equation.weighted.push(Weighted {

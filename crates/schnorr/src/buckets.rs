@@ -35,6 +35,8 @@ impl Member {
 #[derive(Default)]
 pub(crate) struct Buckets {
     scalars: Vec<Recoded>,
+    /// The digits of the windows, window by window.
+    digits: Vec<i16>,
     /// Where each bucket starts in `members`, and where the last one ends.
     starts: Vec<u32>,
     members: Vec<Member>,
@@ -49,18 +51,24 @@ impl Buckets {
 
     /// Sorts the points into the buckets of these windows.
     pub(crate) fn fill(&mut self, windows: Windows, group: Range<usize>) {
-        let digits = windows.digits();
-        self.starts.clear();
-        self.starts.resize(group.len() * digits + 1, 0);
-        let first = group.start;
-        let bucket = |window: usize, digit: i32| {
-            (digit != 0).then(|| (window - first) * digits + digit.unsigned_abs() as usize - 1)
-        };
+        self.digits.clear();
         for window in group.clone() {
-            for scalar in &self.scalars {
-                if let Some(bucket) = bucket(window, windows.digit(scalar, window)) {
-                    self.starts[bucket] += 1;
-                }
+            let digits = self.scalars.iter().map(|scalar| windows.digit(scalar, window) as i16);
+            self.digits.extend(digits);
+        }
+        let per_window = windows.digits();
+        self.count_members(group.len() * per_window, per_window);
+        self.place_members(per_window);
+    }
+
+    /// Sets `starts` to where each bucket ends.
+    fn count_members(&mut self, buckets: usize, per_window: usize) {
+        self.starts.clear();
+        self.starts.resize(buckets + 1, 0);
+        let windows = self.digits.chunks(self.scalars.len().max(1));
+        for (digits, starts) in windows.zip(self.starts.chunks_mut(per_window)) {
+            for digit in digits.iter().filter(|digit| **digit != 0) {
+                starts[usize::from(digit.unsigned_abs()) - 1] += 1;
             }
         }
         let mut end = 0;
@@ -70,15 +78,16 @@ impl Buckets {
         }
         self.members.clear();
         self.members.resize(end as usize, Member::default());
-        for window in group {
-            for (index, scalar) in self.scalars.iter().enumerate() {
-                let digit = windows.digit(scalar, window);
-                if let Some(bucket) = bucket(window, digit) {
-                    // Each start stands at its bucket's end and walks down to its beginning.
-                    self.starts[bucket] -= 1;
-                    let member = (index as u32) << 1 | u32::from(digit < 0);
-                    self.members[self.starts[bucket] as usize] = Member(member);
-                }
+    }
+
+    /// Fills each bucket from its end, which leaves `starts` at its beginning.
+    fn place_members(&mut self, per_window: usize) {
+        let windows = self.digits.chunks(self.scalars.len().max(1));
+        for (digits, starts) in windows.zip(self.starts.chunks_mut(per_window)) {
+            for (index, digit) in digits.iter().enumerate().filter(|(_, digit)| **digit != 0) {
+                let start = &mut starts[usize::from(digit.unsigned_abs()) - 1];
+                *start -= 1;
+                self.members[*start as usize] = Member((index as u32) << 1 | u32::from(*digit < 0));
             }
         }
     }

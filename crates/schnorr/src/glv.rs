@@ -3,8 +3,8 @@
 //! The curve has an endomorphism that costs one multiplication: (x, y) -> (beta x, y) is lambda
 //! times (x, y), with beta^3 = 1 in the field and lambda^3 = 1 modulo the group's order n. So k P is
 //! k1 P + k2 (lambda P) for any k1 + k2 lambda = k. The short vectors (a1, b1) and (a2, b2) of
-//! the lattice of such pairs of zero (Gallant, Lambert, Vanstone, 2001; the basis is in every text
-//! on secp256k1) give a pair with both halves below 2^128.
+//! the lattice of pairs for zero (Gallant, Lambert, Vanstone, 2001; the basis is in every text
+//! on secp256k1) give a pair with both halves below 2^127.4.
 
 use k256::Scalar;
 
@@ -16,6 +16,10 @@ pub(crate) struct Half {
     pub(crate) magnitude: u128,
     pub(crate) negative: bool,
 }
+
+/// No half is greater: (a1 + a2) / 2 for the first and (-b1 + b2) / 2 for the second are the
+/// farthest that rounding to the nearest pair can leave, and here is a little more than both.
+pub(crate) const HALF_MAX: u128 = 0xa3 << 120;
 
 /// A cube root of one in the field.
 const BETA: [u8; 32] = [

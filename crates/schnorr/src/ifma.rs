@@ -77,7 +77,7 @@ impl Arithmetic for Ifma {
     }
 
     fn sum(&mut self, terms: &[Term]) -> Jacobian {
-        self.sum_in(terms, Windows::new(window_bits(terms.len())), GROUP_POINTS)
+        self.sum_in(terms, Windows::new(window_count(terms.len())), GROUP_POINTS)
     }
 
     #[cfg(test)]
@@ -86,15 +86,13 @@ impl Arithmetic for Ifma {
     }
 }
 
-/// The width that measured best.
-fn window_bits(terms: usize) -> u32 {
+/// What measured best.
+fn window_count(terms: usize) -> usize {
     match terms {
-        0..=60 => 4,
-        61..=400 => 5,
-        401..=1000 => 6,
-        1001..=2500 => 7,
-        2501..=8000 => 8,
-        _ => 10,
+        0..=60 => 32,
+        61..=400 => 24,
+        401..=8000 => 16,
+        _ => 13,
     }
 }
 
@@ -104,16 +102,16 @@ mod tests {
     use crate::sum_cases;
 
     #[test]
-    fn sums_are_k256s_with_every_width_and_grouping() {
+    fn sums_are_k256s_with_every_count_and_grouping() {
         let Some(mut ifma) = Ifma::new() else { return };
         for case in sum_cases::all() {
-            for bits in Windows::BITS {
-                let group_points = if bits % 2 == 0 { 1 } else { GROUP_POINTS };
-                let sum = ifma.sum_in(&case.terms, Windows::new(bits), group_points);
-                case.check(&sum, ifma.set_aside(), &format!("{bits} bits"));
+            for count in Windows::COUNTS {
+                let group_points = if count % 2 == 0 { 1 } else { GROUP_POINTS };
+                let sum = ifma.sum_in(&case.terms, Windows::new(count), group_points);
+                case.check(&sum, ifma.set_aside(), &format!("{count} windows"));
             }
             let sum = ifma.sum(&case.terms);
-            case.check(&sum, ifma.set_aside(), "measured width");
+            case.check(&sum, ifma.set_aside(), "measured count");
         }
     }
 }

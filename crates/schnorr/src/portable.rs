@@ -33,7 +33,7 @@ impl Arithmetic for Portable {
     }
 
     fn sum(&mut self, terms: &[Term]) -> Jacobian {
-        let windows = Windows::new(window_bits(terms.len()));
+        let windows = Windows::new(window_count(terms.len()));
         self.sum_in(terms, windows, GROUP_POINTS)
     }
 
@@ -43,15 +43,15 @@ impl Arithmetic for Portable {
     }
 }
 
-/// The width that measured best.
-fn window_bits(terms: usize) -> u32 {
+/// What measured best.
+fn window_count(terms: usize) -> usize {
     match terms {
-        0..=60 => 4,
-        61..=250 => 5,
-        251..=500 => 6,
-        501..=1000 => 7,
-        1001..=4000 => 8,
-        _ => 10,
+        0..=60 => 32,
+        61..=250 => 26,
+        251..=500 => 21,
+        501..=1000 => 18,
+        1001..=4000 => 16,
+        _ => 13,
     }
 }
 
@@ -179,16 +179,16 @@ mod tests {
     use crate::sum_cases;
 
     #[test]
-    fn sums_are_k256s_with_every_width_and_grouping() {
+    fn sums_are_k256s_with_every_count_and_grouping() {
         let mut portable = Portable::default();
         for case in sum_cases::all() {
-            for bits in Windows::BITS {
-                let group_points = if bits % 2 == 0 { 1 } else { GROUP_POINTS };
-                let sum = portable.sum_in(&case.terms, Windows::new(bits), group_points);
-                case.check(&sum, portable.set_aside(), &format!("{bits} bits"));
+            for count in Windows::COUNTS {
+                let group_points = if count % 2 == 0 { 1 } else { GROUP_POINTS };
+                let sum = portable.sum_in(&case.terms, Windows::new(count), group_points);
+                case.check(&sum, portable.set_aside(), &format!("{count} windows"));
             }
             let sum = portable.sum(&case.terms);
-            case.check(&sum, portable.set_aside(), "measured width");
+            case.check(&sum, portable.set_aside(), "measured count");
         }
     }
 }

@@ -5,7 +5,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::buckets::Term;
-use crate::glv::{self, Half};
+use crate::glv::{self, HALF_MAX, Half};
 use crate::point::tests::{random, to_k256};
 use crate::point::{Affine, Jacobian};
 
@@ -44,11 +44,11 @@ fn case(name: String, pairs: &[Pair], halves: &[Half], meets: bool) -> Case {
 fn half(rng: &mut ChaCha8Rng) -> Half {
     let magnitude = match rng.random_range(0..8) {
         0 => 0,
-        1 => u128::MAX,
+        1 => HALF_MAX,
         2 => 1 << rng.random_range(0..128),
-        3 => u128::MAX << rng.random_range(0..128),
-        4 => u128::MAX >> rng.random_range(0..128),
-        _ => rng.random(),
+        3 => (u128::MAX << rng.random_range(0..128)) % (HALF_MAX + 1),
+        4 => u128::MAX >> rng.random_range(1..128),
+        _ => rng.random::<u128>() >> 1,
     };
     Half { magnitude, negative: rng.random() }
 }
@@ -80,7 +80,8 @@ pub(crate) fn all() -> Vec<Case> {
 
 /// Points that meet themselves, their negatives, or a sum of others.
 fn degenerate(rng: &mut ChaCha8Rng, pool: &[Pair]) -> Vec<Case> {
-    let plain = |rng: &mut ChaCha8Rng| Half { magnitude: rng.random(), negative: false };
+    let plain =
+        |rng: &mut ChaCha8Rng| Half { magnitude: rng.random::<u128>() >> 1, negative: false };
     let mut cases = Vec::new();
     for count in [2, 5, 33] {
         let scalar = plain(rng);

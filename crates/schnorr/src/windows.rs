@@ -1,83 +1,103 @@
 //! Scalars as signed digits.
 //!
-//! A scalar k below 2^128 is cut into windows of `bits` bits with digits from -2^(bits-1) to
-//! 2^(bits-1) - 1. Adding 2^(bits-1) in every window first turns signed digits into plain ones:
+//! A scalar is cut into windows of about equal width. The digits of a window of b bits go from
+//! -2^(b-1) to 2^(b-1) - 1; adding 2^(b-1) in every window but the highest turns them into plain ones:
 //!
 //! ```text
-//! biased = k + sum over windows w of 2^(bits-1) 2^(bits w)
-//! digit w = (bits w.. of biased) - 2^(bits-1)
+//! biased = k + sum over windows but the highest of 2^(b-1) 2^(offset)
+//! digit  = (its bits of biased) - 2^(b-1)      the highest: what is left of biased
 //! ```
+//!
+//! Widths differ by one at most, so that the highest window is as full as the others. A window of one or
+//! two digits would hold half of all points in one bucket, where they cannot be added side by side.
 
-use crate::glv::Half;
+use crate::glv::{HALF_MAX, Half};
 use crate::point::Jacobian;
 
 /// How scalars are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
-    bits: u32,
+    count: usize,
+    /// Bits of the narrower windows; `wider` windows at the low end have one more.
+    bits: usize,
+    wider: usize,
+    bias: u128,
 }
 
-/// A scalar ready to be cut, least word first.
+/// A scalar ready to be cut.
 #[derive(Clone, Copy)]
 pub(crate) struct Recoded {
-    words: [u64; 3],
+    biased: u128,
     negative: bool,
 }
 
-/// Room that the sum in [`Windows::recode`] needs: 2^128 + 2^129 (1 + a little) is below 2^130.
-const RECODED_BITS: u32 = 130;
+/// Bits of the scalars.
+const SCALAR_BITS: usize = 128;
 
 impl Windows {
-    /// The narrowest and the widest window: 33 windows of 8 buckets, 10 windows of 4,096.
+    /// From 16 windows of 8 bits, say, to 32 of 4.
     #[cfg(test)]
-    pub(crate) const BITS: std::ops::RangeInclusive<u32> = 4..=13;
+    pub(crate) const COUNTS: std::ops::RangeInclusive<usize> = 11..=42;
 
-    pub(crate) const fn new(bits: u32) -> Self {
-        assert!(bits >= 4 && bits <= 13);
-        Self { bits }
-    }
-
-    pub(crate) fn count(self) -> usize {
-        RECODED_BITS.div_ceil(self.bits) as usize
-    }
-
-    /// Distinct absolute values of digits, zero apart.
-    pub(crate) fn digits(self) -> usize {
-        1 << (self.bits - 1)
-    }
-
-    pub(crate) fn recode(self, scalar: Half) -> Recoded {
-        let mut words = [scalar.magnitude as u64, (scalar.magnitude >> 64) as u64, 0];
-        for window in 0..self.count() as u32 {
-            let bit = window * self.bits + self.bits - 1;
-            let mut carry = 1u64 << (bit % 64);
-            for word in &mut words[bit as usize / 64..] {
-                let (sum, over) = word.overflowing_add(carry);
-                *word = sum;
-                carry = u64::from(over);
-            }
+    /// Windows of 3 to 12 bits.
+    pub(crate) const fn new(count: usize) -> Self {
+        assert!(count >= 11 && count <= 42);
+        let mut windows =
+            Self { count, bits: SCALAR_BITS / count, wider: SCALAR_BITS % count, bias: 0 };
+        let mut window = 0;
+        while window < count - 1 {
+            windows.bias += 1 << (windows.offset(window) + windows.width(window) - 1);
+            window += 1;
         }
-        Recoded { words, negative: scalar.negative }
+        windows
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    const fn width(&self, window: usize) -> usize {
+        self.bits + (window < self.wider) as usize
+    }
+
+    const fn offset(&self, window: usize) -> usize {
+        window * self.bits + if window < self.wider { window } else { self.wider }
+    }
+
+    /// Room for the absolute values of digits, zero apart.
+    pub(crate) fn digits(&self) -> usize {
+        let plain = 1 << (self.width(0) - 1);
+        // One more for the carry from below.
+        let highest = (HALF_MAX >> self.offset(self.count - 1)) as usize + 1;
+        plain.max(highest)
+    }
+
+    pub(crate) fn recode(&self, scalar: Half) -> Recoded {
+        // Digits outside their window's buckets would be lost in others.
+        assert!(scalar.magnitude <= HALF_MAX, "halves are bounded");
+        Recoded { biased: scalar.magnitude + self.bias, negative: scalar.negative }
     }
 
     /// The digit of a window, with the scalar's sign.
-    pub(crate) fn digit(self, scalar: &Recoded, window: usize) -> i32 {
-        let bit = window * self.bits as usize;
-        let (word, shift) = (bit / 64, bit % 64);
-        let low = scalar.words[word] >> shift;
-        // Shifted twice: a shift by 64 has no meaning.
-        let high = scalar.words.get(word + 1).map_or(0, |next| next << 1 << (63 - shift));
-        let plain = ((low | high) & ((1 << self.bits) - 1)) as i32;
-        let digit = plain - (1 << (self.bits - 1));
+    pub(crate) fn digit(&self, scalar: &Recoded, window: usize) -> i32 {
+        let shifted = (scalar.biased >> self.offset(window)) as i32;
+        let digit = if window + 1 == self.count {
+            shifted
+        } else {
+            let half = 1 << (self.width(window) - 1);
+            (shifted & (2 * half - 1)) - half
+        };
         if scalar.negative { -digit } else { digit }
     }
 
-    /// The sum of 2^(bits w) times the sum of window w.
-    pub(crate) fn combine(self, sums: &[Jacobian]) -> Jacobian {
+    /// The sum of the windows' sums, each times 2 to the power of its offset.
+    pub(crate) fn combine(&self, sums: &[Jacobian]) -> Jacobian {
         let mut total = Jacobian::IDENTITY;
-        for sum in sums.iter().rev() {
-            for _ in 0..self.bits {
-                total = total.double();
+        for (window, sum) in sums.iter().enumerate().rev() {
+            if !total.is_identity() {
+                for _ in 0..self.width(window) {
+                    total = total.double();
+                }
             }
             total = total.add(sum);
         }
@@ -95,27 +115,25 @@ mod tests {
     #[test]
     fn digits_make_the_scalar() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let edges = [0, 1, u128::MAX, u128::MAX - 1, 1 << 127, (1 << 127) - 1];
-        let random: Vec<u128> =
-            (0..2000).map(|_| rng.random::<u128>() >> rng.random_range(0..128)).collect();
-        for bits in Windows::BITS {
-            let windows = Windows::new(bits);
-            let half = windows.digits() as i32;
-            for &magnitude in edges.iter().chain(&random) {
+        let edges = [0, 1, HALF_MAX, HALF_MAX - 1, 1 << 127, (1 << 127) - 1];
+        let random = (0..2000).map(|_| rng.random::<u128>() >> rng.random_range(0..128));
+        let magnitudes: Vec<u128> =
+            edges.into_iter().chain(random.filter(|k| *k <= HALF_MAX)).collect();
+        for count in Windows::COUNTS {
+            let windows = Windows::new(count);
+            let digits = windows.digits() as i32;
+            for &magnitude in &magnitudes {
                 let scalar = windows.recode(Half { magnitude, negative: false });
                 let opposite = windows.recode(Half { magnitude, negative: true });
-                // Modulo 2^128, which is enough: the sum is below 2^130 in absolute value, and the
-                // top windows are small.
                 let mut sum = 0u128;
-                for window in (0..windows.count()).rev() {
+                for window in (0..count).rev() {
                     let digit = windows.digit(&scalar, window);
-                    assert!((-half..half).contains(&digit));
+                    assert!((-digits..=digits).contains(&digit));
                     assert_eq!(windows.digit(&opposite, window), -digit);
-                    sum = (sum << bits).wrapping_add_signed(i128::from(digit));
+                    sum = (sum << windows.width(window)).wrapping_add_signed(digit.into());
                 }
-                assert_eq!(sum, magnitude, "{bits} bits");
-                let top = windows.digit(&scalar, windows.count() - 1);
-                assert!((0..=half).contains(&top), "nothing is lost at the top: {top}");
+                assert_eq!(sum, magnitude, "{count} windows");
+                assert!(windows.digit(&scalar, count - 1) >= 0, "nothing is lost at the top");
             }
         }
     }

@@ -1,5 +1,9 @@
 //! The coefficients of a batch: 1, then random numbers of 128 bits.
+//!
+//! They go from -2^127 to 2^127 - 1: as many as from 0 to 2^128 - 1, and one bit shorter to multiply
+//! with, for signs are free.
 
+use k256::Scalar;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -27,13 +31,19 @@ impl Coefficients {
         Self { generator: ChaCha20Rng::from_seed(hash.finalize().into()), is_first: true }
     }
 
-    pub(super) fn next(&mut self) -> u128 {
+    pub(super) fn next(&mut self) -> i128 {
         if std::mem::take(&mut self.is_first) {
             return 1;
         }
         let [low, high] = [self.generator.next_u64(), self.generator.next_u64()];
-        u128::from(high) << 64 | u128::from(low)
+        (u128::from(high) << 64 | u128::from(low)).cast_signed()
     }
+}
+
+/// A coefficient modulo the group's order.
+pub(super) fn scalar(coefficient: i128) -> Scalar {
+    let magnitude = Scalar::from(coefficient.unsigned_abs());
+    if coefficient < 0 { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]
@@ -42,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    fn take(items: &[Item]) -> Vec<u128> {
+    fn take(items: &[Item]) -> Vec<i128> {
         let mut coefficients = Coefficients::of(items);
         (0..3).map(|_| coefficients.next()).collect()
     }

@@ -17,7 +17,7 @@ pub(super) struct Weighted {
     pub(super) author: u32,
     /// R.
     pub(super) nonce: Affine,
-    pub(super) coefficient: u128,
+    pub(super) coefficient: i128,
     /// a s.
     pub(super) s: Scalar,
     /// a e.
@@ -51,7 +51,8 @@ impl Equation {
         self.terms.clear();
         let mut total_s = Scalar::ZERO;
         for item in &self.weighted[range] {
-            let scalar = Half { magnitude: item.coefficient, negative: false };
+            let scalar =
+                Half { magnitude: item.coefficient.unsigned_abs(), negative: item.coefficient < 0 };
             self.terms.push(Term { point: item.nonce, scalar });
             self.authors.add(item.author, &item.challenge);
             total_s += item.s;

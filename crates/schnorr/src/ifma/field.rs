@@ -181,15 +181,10 @@ impl Fe8 {
         carry(limbs)
     }
 
-    /// Adds 4p first, so that no limb goes below zero.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn sub(&self, other: &Self) -> Self {
-        let mut limbs = self.0;
-        for ((limb, other), p) in limbs.iter_mut().zip(&other.0).zip(P) {
-            *limb = _mm512_sub_epi64(_mm512_add_epi64(*limb, splat(4 * p)), *other);
-        }
-        carry(limbs)
+        carry(minus(self.0, other))
     }
 
     #[inline]
@@ -213,6 +208,32 @@ impl Fe8 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn mul(&self, other: &Self) -> Self {
+        carry(self.product(other))
+    }
+
+    /// `self` times `other`, less `subtrahend`: one carry for both.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn mul_sub(&self, other: &Self, subtrahend: &Self) -> Self {
+        carry(minus(self.product(other), subtrahend))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn square(&self) -> Self {
+        carry(self.squared())
+    }
+
+    /// The square, less two values: one carry for all.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn square_sub(&self, first: &Self, second: &Self) -> Self {
+        carry(minus(minus(self.squared(), first), second))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn product(&self, other: &Self) -> [__m512i; 5] {
         let mut low = [splat(0); 10];
         let mut high = low;
         for i in 0..5 {
@@ -229,7 +250,7 @@ impl Fe8 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn square(&self) -> Self {
+    fn squared(&self) -> [__m512i; 5] {
         let mut low = [splat(0); 10];
         let mut high = low;
         for i in 0..5 {
@@ -250,16 +271,15 @@ impl Fe8 {
     }
 }
 
-/// Folds a product. Its limbs are sums of at most ten halves of products, below 2^56; limb 9 is below
-/// 2^46, being the high half of the product of two top limbs.
+/// Folds a product into limbs below 2^57. Its limbs are sums of at most ten halves of products, below
+/// 2^56; limb 9 is below 2^46, being the high half of the product of two top limbs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn reduce(mut product: [__m512i; 10]) -> Fe8 {
-    let mask = splat(MASK_52);
+fn reduce(mut product: [__m512i; 10]) -> [__m512i; 5] {
     let fold = splat(FOLD_260);
+    // What is carried on stays in place as well: the multiplications read 52 bits.
     for index in 5..9 {
         let over = _mm512_srli_epi64::<52>(product[index]);
-        product[index] = _mm512_and_si512(product[index], mask);
         product[index + 1] = _mm512_add_epi64(product[index + 1], over);
     }
     let mut limbs = [product[0], product[1], product[2], product[3], product[4]];
@@ -274,7 +294,17 @@ fn reduce(mut product: [__m512i; 10]) -> Fe8 {
     for index in 1..5 {
         limbs[index] = _mm512_add_epi64(limbs[index], high[index]);
     }
-    carry(limbs)
+    limbs
+}
+
+/// Subtracts, adding 4p so that no limb goes below zero.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn minus(mut limbs: [__m512i; 5], subtrahend: &Fe8) -> [__m512i; 5] {
+    for ((limb, subtrahend), p) in limbs.iter_mut().zip(&subtrahend.0).zip(P) {
+        *limb = _mm512_sub_epi64(_mm512_add_epi64(*limb, splat(4 * p)), *subtrahend);
+    }
+    limbs
 }
 
 /// Carries limbs that are below 2^60: what is above 2^256 (less than 2^12 times) is folded, and limb 4
@@ -350,7 +380,7 @@ mod tests {
         }
     }
 
-    const OPERATIONS: usize = 9;
+    const OPERATIONS: usize = 11;
 
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn all_operations(a: &[Limbs; 8], b: &[Limbs; 8]) -> [[Limbs; 8]; OPERATIONS] {
@@ -366,6 +396,8 @@ mod tests {
             difference.sub(&sum.times_21()),
             b.sub(&b),
             sum.blend(&difference, 0).square().mul(&difference.square()),
+            sum.mul_sub(&difference, &difference.times_21()),
+            sum.square_sub(&difference.times_21(), &difference),
         ];
         results.map(|result| result.store())
     }
@@ -382,6 +414,8 @@ mod tests {
             difference + sum.mul_single(21).negate(21),
             Fe::ZERO,
             sum.square().mul(&difference.square()),
+            sum.mul(&difference) + difference.mul_single(21).negate(21),
+            sum.square() + difference.mul_single(22).negate(22),
         ]
     }
 

@@ -153,8 +153,8 @@ impl Sums {
             *inverse = inverse.mul(&addition.dx);
             let [left, right] = [&self.points[addition.left], &self.points[addition.right]];
             let slope = right.y.sub(&left.y).mul(&dx_inverse);
-            let x = slope.square().sub(&left.x).sub(&right.x);
-            let y = slope.mul(&left.x.sub(&x)).sub(&left.y);
+            let x = slope.square_sub(&left.x, &right.x);
+            let y = slope.mul_sub(&left.x.sub(&x), &left.y);
             self.points[addition.left] =
                 Point8 { x: left.x.blend(&x, addition.mask), y: left.y.blend(&y, addition.mask) };
         }

@@ -37,7 +37,10 @@ fn sum_eight(sums: &Sums, windows: Windows, first: usize, lanes: usize) -> Proje
     let digits = windows.digits();
     let mut running = identity();
     let mut total = identity();
-    for digit in (0..digits).rev() {
+    let buckets = &sums.filled[first * digits..(first + lanes) * digits];
+    let highest =
+        buckets.chunks(digits).filter_map(|window| window.iter().rposition(|it| *it)).max();
+    for digit in (0..highest.map_or(0, |highest| highest + 1)).rev() {
         let (mut rows, mut filled) = ([0; 8], 0);
         for (lane, row) in rows.iter_mut().enumerate().take(lanes) {
             let bucket = (first + lane) * digits + digit;
@@ -98,7 +101,7 @@ impl Projective8 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn cross(a1: &Fe8, b1: &Fe8, a2: &Fe8, b2: &Fe8, aa: &Fe8, bb: &Fe8) -> Fe8 {
-    a1.add(b1).mul(&a2.add(b2)).sub(&aa.add(bb))
+    a1.add(b1).mul_sub(&a2.add(b2), &aa.add(bb))
 }
 
 /// The sum from the products and mixed products of two points' coordinates. 21 is three times the 7
@@ -111,7 +114,7 @@ fn finish(xx: &Fe8, yy: &Fe8, zz: &Fe8, xy: &Fe8, yz: &Fe8, xz: &Fe8) -> Project
     let xz21 = xz.times_21();
     let [plus, minus] = [yy.add(&zz21), yy.sub(&zz21)];
     Projective8 {
-        x: xy.mul(&minus).sub(&yz.mul(&xz21)),
+        x: xy.mul_sub(&minus, &yz.mul(&xz21)),
         y: plus.mul(&minus).add(&xx3.mul(&xz21)),
         z: yz.mul(&plus).add(&xx3.mul(xy)),
     }
