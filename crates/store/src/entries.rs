@@ -19,12 +19,19 @@ impl Snapshot<'_> {
         if self.is_beside_writer()? {
             // Its head is that of its opening, and the graveyard may have been emptied since.
             for entry in self.head.runs.iter().flat_map(|run| &run.timeline) {
-                if self.get(entry.seq())?.is_none() {
+                if self.is_gone(entry.seq())? {
                     dead.insert(entry.seq());
                 }
             }
         }
         Ok(dead)
+    }
+
+    fn is_gone(&self, seq: Seq) -> Result<bool, ReadError> {
+        match self.get(seq) {
+            Err(ReadError::Damaged { .. }) => Ok(false),
+            found => Ok(found?.is_none()),
+        }
     }
 
     /// True if another process may write to this store.

@@ -42,8 +42,14 @@ pub fn run(report: &mut Report, corpus: &Corpus, dir: &Path, disk_bytes_max: f64
     let (store, ..) = open(dir, Options::default()).unwrap();
     let opened = started.elapsed().as_secs_f64();
     report.row("open, flushed", opened, "s", Target::AtMost(2.0));
-    let disk = std::fs::metadata(dir.join("data.mdb")).unwrap().len() as f64;
-    report.row("disk", disk / events, "B/event", Target::AtMost(disk_bytes_max));
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.events, corpus.events.len() as u64);
+    report.row("disk", stats.file_bytes_per_event(), "B/event", Target::AtMost(disk_bytes_max));
+    for (name, table) in [("- log", "log"), ("- index", "index"), ("- timeline", "timeline")] {
+        let table = stats.tables.iter().find(|stats| stats.name == table).unwrap();
+        report.row(name, table.bytes as f64 / events, "B/event", Target::None);
+    }
+    report.row("- free", stats.free_bytes as f64 / events, "B/event", Target::None);
     store
 }
 

@@ -1,6 +1,6 @@
 //! From index, timeline and graveyard to the log.
 
-use zeolite_proto::Seq;
+use zeolite_proto::{EventRef, Seq};
 
 use super::{Check, Problem};
 use crate::env::{Table, seq_of_key};
@@ -31,7 +31,8 @@ impl Check<'_, '_> {
             let Some(key) = IndexKey::from_bytes(key) else { return Ok(()) };
             if check.is_settled(key.seq()) {
                 keys_of.clear();
-                if let Some(event) = check.snapshot.get(key.seq())? {
+                let Some(found) = check.readable(key.seq())? else { return Ok(()) };
+                if let Some(event) = found {
                     let maker = &check.snapshot.inner.keys;
                     maker.push_index_keys(event, key.seq(), &mut keys_of);
                 }
@@ -63,8 +64,8 @@ impl Check<'_, '_> {
         }
         self.walk("timeline", table, |check, key, value| {
             let Some(entry) = TimelineEntry::from_parts(key, value) else { return Ok(()) };
-            let event = check.snapshot.get(entry.seq())?;
-            let is_right = event.is_some_and(|event| {
+            let Some(found) = check.readable(entry.seq())? else { return Ok(()) };
+            let is_right = found.is_some_and(|event| {
                 TimelineEntry::new(event.created_at(), &event.id(), entry.seq()) == entry
             });
             if check.is_settled(entry.seq()) && !is_right {
@@ -88,6 +89,14 @@ impl Check<'_, '_> {
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// What an entry leads to; `None` if that is damaged, which was reported already.
+    fn readable(&self, seq: Seq) -> Result<Option<Option<EventRef<'_>>>, ReadError> {
+        match self.snapshot.get(seq) {
+            Err(ReadError::Damaged { .. }) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// An entry that flushing has brought ahead of `indexed_through`, or one of a buried event:

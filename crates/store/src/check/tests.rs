@@ -137,6 +137,9 @@ fn each_damage_is_named() {
         *record.last_mut().unwrap() ^= 1;
         tables.log.put(txn, &seq_key(Seq(4)), &record).unwrap();
     });
+    check(&["event 4: record is damaged: shorter than its fixed part"], |_, tables, txn| {
+        tables.log.put(txn, &seq_key(Seq(4)), b"short").unwrap();
+    });
     check(&["event 5 is in the log and in the graveyard"], |_, tables, txn| {
         tables.graveyard.put(txn, &seq_key(Seq(5)), &[0; 42]).unwrap();
     });

@@ -49,11 +49,23 @@ impl KeySource for Snapshot<'_> {
     }
 
     fn find_id(&self, id: &EventId) -> Result<Option<Entry>, ReadError> {
-        Ok(self.by_id(id)?.map(|(seq, event)| Entry::of(event, seq)))
+        let found = skip_damaged(self.by_id(id))?;
+        Ok(found.map(|(seq, event)| Entry::of(event, seq)))
     }
 
     fn event(&self, seq: Seq) -> Result<Option<EventRef<'_>>, ReadError> {
-        self.get(seq)
+        skip_damaged(self.get(seq))
+    }
+}
+
+/// One damaged record must not spoil every answer that meets it; `check` names it.
+fn skip_damaged<T>(read: Result<Option<T>, ReadError>) -> Result<Option<T>, ReadError> {
+    match read {
+        Err(error @ ReadError::Damaged { .. }) => {
+            tracing::warn!(%error, "a scan skips a damaged record");
+            Ok(None)
+        }
+        read => read,
     }
 }
 
@@ -67,4 +79,43 @@ fn index_key(prefix: &Prefix, entry: Entry) -> IndexKey {
     key[..PREFIX_BYTES].copy_from_slice(&prefix.0);
     key[PREFIX_BYTES..].copy_from_slice(&entry.tail());
     IndexKey(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use zeolite_proto::{EventParser, Filter, Verified};
+    use zeolite_testkit::Factory;
+
+    use super::*;
+    use crate::env::seq_key;
+    use crate::{Options, Scan, ScanOptions, ScanState, SliceBudget, open};
+
+    #[test]
+    fn a_damaged_record_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, mut admitter, mut committer) = open(dir.path(), Options::default()).unwrap();
+        let (mut factory, mut parser) = (Factory::unsigned(1), EventParser::new());
+        let notes = (0..3).map(|n| factory.note(0, n, "").to_string());
+        let events: Vec<_> =
+            notes.map(|json| Verified::trusted(parser.parse(&json).unwrap())).collect();
+        let id = events[1].view().id();
+        let admitted = admitter.admit(events, Timestamp(0)).unwrap();
+        committer.commit(vec![admitted.pending]).unwrap();
+        let mut txn = store.0.env.write_txn().unwrap();
+        store.0.tables.log.put(&mut txn, &seq_key(Seq(2)), b"short").unwrap();
+        txn.commit().unwrap();
+        for (filter, expected) in
+            [("{}".to_owned(), vec![Seq(3), Seq(1)]), (format!(r#"{{"ids":["{id}"]}}"#), vec![])]
+        {
+            let filter = [Filter::from_json(&filter).unwrap()];
+            let mut scan = Scan::new(&store, &filter, ScanOptions::default()).unwrap();
+            let mut given = Vec::new();
+            let mut sink = |seq, _: EventRef<'_>| {
+                given.push(seq);
+                true
+            };
+            let state = scan.slice(Timestamp(0), SliceBudget::UNLIMITED, &mut sink).unwrap();
+            assert_eq!((given, state), (expected, ScanState::Done { complete: true }));
+        }
+    }
 }
