@@ -14,14 +14,16 @@ mod client;
 mod history;
 mod log_end;
 mod request;
+mod seen;
 mod world;
 
 use zeolite_testkit::run_seeds;
 
+use seen::Seen;
 use world::World;
 
 /// Seeds of an ordinary run: a few seconds.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 300;
 /// Steps of one run before everything comes to rest.
 const STEPS: usize = 400;
 
@@ -31,6 +33,8 @@ const STEPS: usize = 400;
 /// or below it after; a subscription that is ended by the relay is told so.
 #[test]
 fn every_subscription_sees_every_event_once() {
+    let mut runs = 0;
+    let mut seen = Seen::default();
     run_seeds("every_subscription_sees_every_event_once", SEEDS, |rng| {
         let mut world = World::new(rng);
         for _ in 0..STEPS {
@@ -38,5 +42,10 @@ fn every_subscription_sees_every_event_once() {
         }
         world.come_to_rest();
         world.check();
+        runs += 1;
+        seen.add(&world.seen);
     });
+    if runs >= SEEDS {
+        seen.assert_all_at_least(runs);
+    }
 }

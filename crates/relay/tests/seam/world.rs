@@ -24,6 +24,7 @@ use zeolite_testkit::{Factory, Scheduler, TestRng, Universe};
 use crate::client::{Client, Order};
 use crate::history::History;
 use crate::request::Request;
+use crate::seen::Seen;
 
 const CLIENTS: usize = 3;
 const WORKERS: usize = 2;
@@ -62,7 +63,11 @@ pub(crate) struct World<'r> {
     history: History,
     now: Timestamp,
     clock: Duration,
+    /// How often clients read, and how often they ask for something else.
+    write_weight: u32,
+    req_weight: u32,
     steps: u64,
+    pub(crate) seen: Seen,
 }
 
 impl<'r> World<'r> {
@@ -102,7 +107,10 @@ impl<'r> World<'r> {
             history: History::default(),
             now: Timestamp(Universe::now(rng)),
             clock: Duration::ZERO,
+            write_weight: *[3, 10, 25].choose(rng).expect("not empty"),
+            req_weight: *[2, 6].choose(rng).expect("not empty"),
             steps: 0,
+            seen: Seen::default(),
             _dir: dir,
             scheduler: Scheduler::new(rng),
         };
@@ -131,10 +139,10 @@ impl<'r> World<'r> {
             ("hand over", 10),
             ("commit", 6),
             ("fan out", 14),
-            ("work", 24),
-            ("write", 18),
-            ("req", 6),
-            ("close", 2),
+            ("work", 30),
+            ("write", self.write_weight),
+            ("req", self.req_weight),
+            ("close", 1),
             ("disconnect", 1),
             ("ephemeral", 3),
             ("expire", 1),
@@ -227,6 +235,9 @@ impl<'r> World<'r> {
 
     fn fan_out(&mut self) {
         let Some(message) = self.inbox.pop_front() else { return };
+        if let FanoutIn::Attach { seen, .. } = &message {
+            self.seen.ahead += u64::from(*seen > self.fanout.cursor());
+        }
         let lanes = &self.lanes;
         let mut lagging = Vec::new();
         self.fanout.handle(message, &mut |replay| {
@@ -234,6 +245,10 @@ impl<'r> World<'r> {
             let conn = Arc::clone(replay.feed.conn());
             lanes.push(&conn, Job::Replay(replay));
         });
+        let stats = self.fanout.take_stats();
+        self.seen.lagged += stats.lagged;
+        self.seen.ended += stats.ended;
+        self.seen.replays += lagging.len() as u64;
         for (after, through) in lagging {
             self.scheduler.note(format_args!("replay of ({after}, {through}]"));
         }
@@ -267,6 +282,7 @@ impl<'r> World<'r> {
             self.requests[number].started.get_or_insert(self.steps);
         }
         let step = job.run(&mut self.desk, self.now);
+        self.seen.parked += u64::from(step == Step::Parked);
         self.scheduler.note(format_args!("a slice for REQ {request:?} of {}: {step:?}", conn.id));
         if let (Some(number), Step::Done(Some(FanoutIn::Attach { seen, .. }))) = (request, &step) {
             self.requests[number].ceiling = Some((*seen, self.steps));
@@ -302,12 +318,17 @@ impl<'r> World<'r> {
     fn req(&mut self) {
         let at = self.some_client();
         let mut filters = self.universe.filters(self.scheduler.rng());
+        let is_short = self.rng().random_ratio(1, 2);
         for filter in &mut filters {
             // Impossible lists and windows are others' tests; here something must come.
             let members = filter.as_object_mut().expect("an object");
             members.retain(|_, value| value != &json!([]));
             if self.scheduler.rng().random_ratio(2, 3) {
                 members.retain(|name, _| ["kinds", "authors", "limit"].contains(&&**name));
+            }
+            // A short answer is soon over, and the subscription live.
+            if is_short {
+                members.insert("limit".to_owned(), self.scheduler.rng().random_range(0..3).into());
             }
         }
         let sub = ["a", "b"][self.rng().random_range(0..2)];
@@ -332,7 +353,10 @@ impl<'r> World<'r> {
             let conn = &client.conn;
             match order {
                 Order::Query(subscription) => self.lanes.push(conn, Job::query(subscription)),
-                Order::Detach(key) => self.inbox.push_back(FanoutIn::Detach(conn.id, key)),
+                Order::Detach(key) => {
+                    self.seen.replaced += u64::from(request != usize::MAX);
+                    self.inbox.push_back(FanoutIn::Detach(conn.id, key));
+                }
             }
         }
     }
@@ -464,13 +488,13 @@ fn fanout_bounds(rng: &mut TestRng) -> FanoutBounds {
     }
 }
 
-/// An event is 400 to 700 bytes: a few of them fill any of these outboxes.
+/// An event is 400 to 700 bytes: a few of them fill any of these outboxes, and the ephemeral one that
+/// ends a run finds room for both subscriptions of a connection.
 fn outbox_bounds(rng: &mut TestRng) -> OutboxBounds {
-    let live_bytes_max = rng.random_range(500..4000);
     OutboxBounds {
         results_high_bytes: rng.random_range(500..4000),
         low_bytes: rng.random_range(0..500),
-        live_bytes_max,
+        live_bytes_max: rng.random_range(500..3000),
         reply_bytes_max: 1 << 20,
         ingest_bytes_max: 1 << 20,
     }
