@@ -9,8 +9,8 @@ use super::tally::{Place, Verdict};
 /// admitter takes in one step: enough that a batch of signatures is worth its set-up.
 const CHUNK_EVENTS_MAX: usize = 512;
 
-/// Bytes in a chunk, one more line aside.
-const CHUNK_BYTES_MAX: usize = 1 << 20;
+/// Bytes in a chunk, one more line aside: with events of up to 1 kB the number above comes first.
+const CHUNK_BYTES_MAX: usize = 512 << 10;
 
 /// Consecutive events of one input, in the text of which they were cut.
 #[derive(Debug, Default)]

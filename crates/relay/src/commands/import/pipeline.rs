@@ -21,7 +21,7 @@ use super::input;
 use super::lines::{self, Chunk};
 
 /// Chunks under way per worker: one it works on, one it takes next, and as many finished ones
-/// that wait for an earlier chunk. A chunk takes up to about 3 MiB with what is made of it.
+/// that wait for an earlier chunk. A chunk takes up to about 1.5 MiB with what is made of it.
 const CHUNKS_PER_WORKER: usize = 4;
 
 /// What the consumer receives, in the order of the input.
