@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use zeolite_proto::{EoseHint, EventRef, Filter, Reason, RelayMsg, SubId, Timestamp};
 use zeolite_session::SubKey;
-use zeolite_store::{ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
+use zeolite_store::{
+    Count as StoredCount, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store,
+};
 
 use crate::conn::Conn;
 use crate::fanout::Replay;
@@ -65,8 +67,8 @@ pub struct Count {
     conn: Arc<Conn>,
     sub: SubId,
     filters: Arc<[Filter]>,
-    scan: Option<Scan>,
-    counted: u64,
+    /// Made in the first slice.
+    stored: Option<StoredCount>,
 }
 
 impl Job {
@@ -77,7 +79,7 @@ impl Job {
 
     /// How many stored events match.
     pub fn count(conn: Arc<Conn>, sub: SubId, filters: Arc<[Filter]>) -> Self {
-        Self::Count(Count { conn, sub, filters, scan: None, counted: 0 })
+        Self::Count(Count { conn, sub, filters, stored: None })
     }
 
     /// The subscription it works for.
@@ -146,10 +148,8 @@ impl Count {
             return Step::Done(None);
         }
         match self.slice(desk, now) {
-            Ok(ScanState::More) => return Step::More,
-            Ok(ScanState::Done { .. }) => {
-                self.conn.outbox.reply(&RelayMsg::Count(&self.sub, self.counted));
-            }
+            Ok(None) => return Step::More,
+            Ok(Some(total)) => self.conn.outbox.reply(&RelayMsg::Count(&self.sub, total)),
             Err(error) => {
                 tracing::error!(%error, "count failed");
                 let reason = Reason::error("the store could not be read");
@@ -159,22 +159,15 @@ impl Count {
         Step::Done(None)
     }
 
-    /// A count knows no limits (NIP-45).
-    fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<ScanState, ReadError> {
-        let Self { filters, scan, counted, .. } = self;
-        let scan = match scan {
-            Some(scan) => scan,
-            None => {
-                let unlimited = |filter: &Filter| Filter { limit: None, ..filter.clone() };
-                let filters: Vec<Filter> = filters.iter().map(unlimited).collect();
-                scan.insert(Scan::new(&desk.store, &filters, ScanOptions::default())?)
-            }
+    /// The total, once there is nothing left to count.
+    fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<Option<u64>, ReadError> {
+        let Self { filters, stored, .. } = self;
+        let stored = match stored {
+            Some(stored) => stored,
+            None => stored.insert(StoredCount::new(&desk.store, filters)?),
         };
         let budget = SliceBudget { events_max: usize::MAX, ..desk.budget };
-        scan.slice(now, budget, &mut |_, _| {
-            *counted += 1;
-            true
-        })
+        stored.slice(now, budget)
     }
 }
 
