@@ -1,5 +1,5 @@
 //! The store's targets, measured: `cargo bench -p zeolite-store` with a million events, with
-//! `-- --short` fifty thousand. Everything that comes back is compared with the corpus.
+//! `-- --short` fifty thousand, with `-- --events N` as many as wanted. Everything that comes back is compared with the corpus.
 #![allow(clippy::print_stdout, reason = "a benchmark reports")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(unreachable_pub, reason = "modules of a program")]
@@ -13,8 +13,10 @@ mod report;
 use report::Report;
 
 fn main() {
-    let is_short = std::env::args().any(|arg| arg == "--short");
-    let events = if is_short { 50_000 } else { 1_000_000 };
+    let args: Vec<_> = std::env::args().collect();
+    let wanted = args.iter().position(|arg| arg == "--events").map(|at| args[at + 1].parse());
+    let is_short = args.iter().any(|arg| arg == "--short");
+    let events = wanted.map_or(if is_short { 50_000 } else { 1_000_000 }, Result::unwrap);
     let mut report = Report::new(events);
     let dir = tempfile::tempdir().unwrap();
 
