@@ -23,10 +23,20 @@ use crate::topology::{self, Threads};
 
 /// Runs a relay until SIGTERM or SIGINT, then stops it in order. A second signal ends the process
 /// at once.
+///
+/// # Errors
+///
+/// If the store or the address cannot be opened, or if a bug stops one of the relay's threads.
 pub fn serve(config: Config) -> anyhow::Result<()> {
     let relay = start(config)?;
     tracing::info!(addr = %relay.addr, "listening on ws://{}", relay.addr);
-    relay.runtime().block_on(signal())?;
+    let failed = relay.failed.clone();
+    relay.runtime().block_on(async {
+        tokio::select! {
+            signalled = signal() => signalled,
+            () = failed.cancelled() => Ok(()),
+        }
+    })?;
     tracing::info!("stopping; a second signal stops at once");
     relay.runtime().spawn(async {
         if signal().await.is_ok() {
@@ -34,6 +44,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
         }
     });
     relay.stop();
+    anyhow::ensure!(!failed.is_cancelled(), "a thread of the relay panicked; see the log");
     tracing::info!("stopped");
     Ok(())
 }
@@ -54,6 +65,7 @@ pub struct RunningRelay {
     runtime: Option<Runtime>,
     threads: Option<Threads>,
     stop_accepting: CancellationToken,
+    failed: CancellationToken,
 }
 
 /// Opens the store, starts every thread and listens. Port 0 takes any free one.
@@ -74,7 +86,14 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
     spawn_until(&runtime, &stop_accepting, every_second(&threads));
     let ping = Duration::from_secs(config.server.ping_s);
     spawn_until(&runtime, &stop_accepting, ping_silent(Arc::clone(&threads.hub), ping));
-    Ok(RunningRelay { addr, runtime: Some(runtime), threads: Some(threads), stop_accepting })
+    let failed = threads.failed.clone();
+    Ok(RunningRelay {
+        addr,
+        runtime: Some(runtime),
+        threads: Some(threads),
+        stop_accepting,
+        failed,
+    })
 }
 
 fn runtime(config: &Config) -> std::io::Result<Runtime> {
@@ -137,7 +156,7 @@ impl RunningRelay {
             return;
         };
         self.stop_accepting.cancel();
-        let Threads { hub, queue, expiry, handles } = threads;
+        let Threads { hub, queue, expiry, handles, .. } = threads;
         // The timer needs the runtime around it when it is made.
         let wound_down = async { tokio::time::timeout(STOP_MAX, wind_down(&hub)).await };
         if runtime.block_on(wound_down).is_err() {

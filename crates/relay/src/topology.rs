@@ -22,6 +22,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context;
 use crossbeam_channel::bounded;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use zeolite_schnorr::Verifier;
 use zeolite_store::{Admitter, Committer, Store};
 
@@ -46,6 +47,8 @@ pub(crate) struct Threads {
     /// To the admitter, for the expiry timer.
     pub(crate) expiry: crossbeam_channel::Sender<AdmitterIn>,
     pub(crate) handles: Vec<JoinHandle<()>>,
+    /// Cancelled when one of the threads panics.
+    pub(crate) failed: CancellationToken,
 }
 
 /// Builds and starts everything but the sockets.
@@ -94,7 +97,13 @@ pub(crate) fn build(
     let fanout = Fanout::new(settings::fanout_bounds(config), cursor);
 
     let mut handles = Vec::new();
+    let failed = CancellationToken::new();
     let mut start = |name: String, body: Box<dyn FnOnce() + Send>| {
+        let alarm = Alarm(failed.clone());
+        let body = move || {
+            let _alarm = alarm;
+            body();
+        };
         thread::Builder::new().name(name).spawn(body).map(|handle| handles.push(handle))
     };
     for at in 0..cores {
@@ -116,5 +125,16 @@ pub(crate) fn build(
         "fanout".to_owned(),
         Box::new(move || fanout_thread::run(fanout, fanout_inbox, &lanes, &metrics)),
     )?;
-    Ok(Threads { hub, queue, expiry: to_admitter, handles })
+    Ok(Threads { hub, queue, expiry: to_admitter, handles, failed })
+}
+
+/// A thread that panics is a bug that leaves the relay without a limb: it has to stop.
+struct Alarm(CancellationToken);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.cancel();
+        }
+    }
 }

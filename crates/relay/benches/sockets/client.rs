@@ -3,9 +3,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+const TEXT: u8 = 0x81;
+const PING: u8 = 0x89;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -36,7 +40,7 @@ impl Client {
 
     /// Appends one text frame, masked with zeros.
     pub(crate) fn push_frame(frames: &mut Vec<u8>, message: &str) {
-        frames.push(0x81);
+        frames.push(TEXT);
         match u16::try_from(message.len()).unwrap() {
             short @ 0..=125 => frames.push(0x80 | short as u8),
             long => {
@@ -65,12 +69,11 @@ impl Client {
     /// The text of the next frame.
     pub(crate) fn recv_bytes(&mut self) -> &[u8] {
         loop {
-            if let Some((head, length)) = whole_frame(&self.buffer[self.start..]) {
-                let from = self.start + head;
-                self.start = from + length;
-                return &self.buffer[from..from + length];
+            match self.take_frame() {
+                Some((TEXT, message)) => return &self.buffer[message],
+                Some(_) => {}
+                None => _ = self.fill(BUFFER_BYTES),
             }
-            self.fill(BUFFER_BYTES);
         }
     }
 
@@ -92,11 +95,23 @@ impl Client {
 
     /// Takes the frames that are there in whole.
     pub(crate) fn take_whole(&mut self, mut each: impl FnMut(&[u8])) {
-        while let Some((head, length)) = whole_frame(&self.buffer[self.start..]) {
-            let from = self.start + head;
-            each(&self.buffer[from..from + length]);
-            self.start = from + length;
+        while let Some((opcode, message)) = self.take_frame() {
+            if opcode == TEXT {
+                each(&self.buffer[message]);
+            }
         }
+    }
+
+    /// The next frame, if it is there in whole: its first byte, and where its payload is. Pings
+    /// come to clients that say nothing for long; they need no answer from one that reads.
+    fn take_frame(&mut self) -> Option<(u8, Range<usize>)> {
+        let bytes = &self.buffer[self.start..];
+        let (head, length) = whole_frame(bytes)?;
+        let opcode = bytes[0];
+        assert!(opcode == TEXT || opcode == PING, "{opcode:x}");
+        let from = self.start + head;
+        self.start = from + length;
+        Some((opcode, from..self.start))
     }
 
     pub(crate) fn subscribe(&mut self, author: &str) {
@@ -114,11 +129,9 @@ impl Client {
 
 /// Lengths of the head and the payload of the frame that `bytes` begins with, if it is all there.
 fn whole_frame(bytes: &[u8]) -> Option<(usize, usize)> {
-    let (&opcode, rest) = bytes.split_first()?;
-    assert_eq!(opcode, 0x81, "text");
-    let (head, length) = match *rest.first()? {
-        126 => (4, u16::from_be_bytes(*rest[1..].first_chunk()?).into()),
-        127 => (10, u64::from_be_bytes(*rest[1..].first_chunk()?) as usize),
+    let (head, length) = match *bytes.get(1)? {
+        126 => (4, u16::from_be_bytes(*bytes[2..].first_chunk()?).into()),
+        127 => (10, u64::from_be_bytes(*bytes[2..].first_chunk()?) as usize),
         short => (2, short.into()),
     };
     (bytes.len() >= head + length).then_some((head, length))

@@ -2,12 +2,13 @@
 //! queries, idle connections, and readers of a large answer at any speed.
 //!
 //! The relay runs in a process of its own; the clients are blocking and as thin as can be. Every
-//! scenario checks what it received.
+//! scenario checks what it received; without a NAME all of them run.
 //!
-//! `cargo bench -p zeolite-relay --bench sockets [-- [--short] [feed | idle | ingest | query | bulk]..]`
+//! `cargo bench -p zeolite-relay --bench sockets [-- [--short] NAME..]`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark reports, and may panic")]
 
+mod broadcast;
 mod bulk;
 mod client;
 mod feed;
@@ -23,8 +24,9 @@ const CREATED_AT: u64 = 1_700_000_000;
 
 type Scenario = (&'static str, fn(bool));
 
-const SCENARIOS: [Scenario; 5] = [
+const SCENARIOS: [Scenario; 6] = [
     ("feed", feed::run),
+    ("broadcast", broadcast::run),
     ("ingest", ingest::run),
     ("query", query::run),
     ("idle", idle::run),

@@ -70,6 +70,11 @@ async fn write_frames(
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
+        if rest.len() < frames.len() {
+            // The socket was full and has room again: the client reads, if only slowly. Its answers
+            // to pings may wait behind what it has not read.
+            conn.mark_heard();
+        }
         rest = &rest[written..];
         hub.metrics.sent_bytes.increment(written as u64);
         let Drained { jobs, lag } = conn.outbox.written(written);

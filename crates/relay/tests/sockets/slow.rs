@@ -94,6 +94,40 @@ fn a_live_reader_that_pauses_misses_nothing() {
     assert!(relay.metric("zeolite_jobs_total{kind=\"replay\"}") > 0, "nothing was replayed");
 }
 
+/// A client that reads all the time, so slowly that its answers to pings would come late, is alive.
+/// It answers none here, and is closed when it has nothing to read any more.
+#[test]
+fn a_slow_reader_is_not_taken_for_dead() {
+    use std::io::{Read, Write};
+    let relay = relay(|config| {
+        config.query.default_limit = None;
+        config.live.outbox_bytes_max = 64 << 10;
+        config.server.ping_s = 1;
+    });
+    publish_many(&relay, &mut Factory::new(13), 0, 4_000);
+    let mut socket = relay.raw_websocket();
+    let text = json!(["REQ", "s", {}]).to_string();
+    let mut frame = vec![0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+    frame.extend_from_slice(text.as_bytes());
+    socket.write_all(&frame).unwrap();
+    let start = Instant::now();
+    let mut bytes = vec![0; 400_000];
+    let mut tail = Vec::new();
+    loop {
+        let read = socket.read(&mut bytes).unwrap();
+        tail.extend_from_slice(&bytes[..read]);
+        if tail.windows(7).any(|window| window == b"[\"EOSE\"") {
+            break;
+        }
+        assert!(read > 0, "closed after {:?}", start.elapsed());
+        tail.drain(..tail.len().saturating_sub(7));
+        // 32 MB at this pace take as long as the relay waits for the dead, twice.
+        std::thread::sleep(Duration::from_millis(80));
+    }
+    assert!(start.elapsed() > Duration::from_secs(5), "too fast to tell");
+    socket.read_to_end(&mut tail).unwrap();
+}
+
 /// A subscription that lags too far is told so, once, and its id is free again.
 #[test]
 fn a_reader_that_is_far_too_slow_is_told() {
