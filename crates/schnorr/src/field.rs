@@ -26,10 +26,32 @@ pub(crate) fn is_zero(value: &Fe) -> bool {
 
 /// One over a value of magnitude at most 8; `None` for zero.
 ///
-/// The power of p - 2 (Fermat): 255 squares and 15 products, a third of the time of k256's own
-/// inversion. The exponent in binary is 223 ones, a zero, 22 ones, four zeros and 101101.
+/// The power of p - 2 (Fermat): in a third of the time of k256's own inversion. The exponent in binary
+/// is 223 ones, a zero, 22 ones, four zeros and 101101.
 pub(crate) fn invert(value: &Fe) -> Option<Fe> {
-    let x = value;
+    let x = [*value];
+    let [x2, x22, x223] = powers(&x, square_and_mul);
+    let power = square_and_mul(&x223, 23, &x22);
+    let power = square_and_mul(&power, 5, &x);
+    let power = square_and_mul(&power, 3, &x2);
+    let [inverse] = square_and_mul(&power, 2, &x);
+    (!is_zero(&inverse)).then_some(inverse)
+}
+
+/// The square root of each value that has one, and that of its negative for each that has none.
+///
+/// The power of (p + 1) / 4, in binary 223 ones, a zero, 22 ones, four zeros, two ones and two zeros.
+/// One root waits for its last square most of the time: several side by side are faster.
+pub(crate) fn roots<const N: usize>(values: &[Fe; N]) -> [Fe; N] {
+    let [x2, x22, x223] = powers(values, square_and_mul);
+    let power = square_and_mul(&x223, 23, &x22);
+    let power = square_and_mul(&power, 6, &x2);
+    power.map(|power| power.square().square())
+}
+
+/// x to the powers of 2, 22 and 223 ones in binary, of which the exponents here are made.
+/// `square_and_mul` squares the first so many times and multiplies with the last.
+pub(crate) fn powers<T>(x: &T, square_and_mul: impl Fn(&T, usize, &T) -> T) -> [T; 3] {
     let x2 = square_and_mul(x, 1, x);
     let x3 = square_and_mul(&x2, 1, x);
     let x6 = square_and_mul(&x3, 3, &x3);
@@ -41,20 +63,17 @@ pub(crate) fn invert(value: &Fe) -> Option<Fe> {
     let x176 = square_and_mul(&x88, 88, &x88);
     let x220 = square_and_mul(&x176, 44, &x44);
     let x223 = square_and_mul(&x220, 3, &x3);
-    let power = square_and_mul(&x223, 23, &x22);
-    let power = square_and_mul(&power, 5, x);
-    let power = square_and_mul(&power, 3, &x2);
-    let inverse = square_and_mul(&power, 2, x);
-    (!is_zero(&inverse)).then_some(inverse)
+    [x2, x22, x223]
 }
 
-/// `base` squared so many times, times `factor`.
-fn square_and_mul(base: &Fe, squares: usize, factor: &Fe) -> Fe {
-    let mut power = *base;
+fn square_and_mul<const N: usize>(base: &[Fe; N], squares: usize, factor: &[Fe; N]) -> [Fe; N] {
+    let mut powers = *base;
     for _ in 0..squares {
-        power = power.square();
+        for power in &mut powers {
+            *power = power.square();
+        }
     }
-    power.mul(factor)
+    std::array::from_fn(|index| powers[index].mul(&factor[index]))
 }
 
 #[cfg(test)]

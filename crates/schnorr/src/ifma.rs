@@ -23,8 +23,8 @@ use crate::point::{Affine, Jacobian};
 use crate::windows::Windows;
 
 /// Points that are sorted into buckets at once, in several windows when there are few terms. At 80
-/// bytes and as much again for the additions, a megabyte: half of the second cache.
-const GROUP_POINTS: usize = 6144;
+/// bytes and as much again for the additions, a megabyte and a half: what fits into the second cache.
+const GROUP_POINTS: usize = 9216;
 
 /// The back end with its buffers. That there is one proves that the processor has the features.
 pub(crate) struct Ifma {
@@ -90,8 +90,10 @@ impl Arithmetic for Ifma {
 fn window_count(terms: usize) -> usize {
     match terms {
         0..=60 => 32,
-        61..=400 => 24,
-        401..=8000 => 16,
+        61..=300 => 25,
+        301..=1200 => 20,
+        1201..=2000 => 16,
+        2001..=8000 => 15,
         _ => 13,
     }
 }

@@ -44,8 +44,25 @@ impl Affine {
         Some(Self::with_even(x, y))
     }
 
+    /// [`Affine::lift`], given c^((p + 1) / 4) for c = x^3 + 7, of magnitude 1, by whatever means.
+    ///
+    /// The square of that is c or -c, and -1 has no root in this field: c is the proof that the root is
+    /// right, -c the proof that there is none. Anything else would be a wrong computation; k256 does it
+    /// again then, so that no error in finding roots can change an answer.
+    pub(crate) fn with_root(x_bytes: &[u8; 32], root: &Fe) -> Option<Self> {
+        let x = field::parse(x_bytes)?;
+        let (square, c) = (root.square(), curve(&x));
+        if field::is_zero(&(c + square.negate(1))) {
+            return Some(Self::with_even(x, *root));
+        }
+        if field::is_zero(&(c + square)) {
+            return None;
+        }
+        Self::lift(x_bytes)
+    }
+
     /// The point with this x coordinate and the even one of `y` and `-y`, magnitude 1.
-    pub(crate) fn with_even(x: Fe, y: Fe) -> Self {
+    fn with_even(x: Fe, y: Fe) -> Self {
         let y = y.normalize();
         let y = if y.is_odd().into() { y.negate(1).normalize() } else { y };
         Self { x, y }
@@ -165,6 +182,7 @@ pub(crate) mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::sum_cases::MODULUS;
 
     /// k256's form of a sum, for comparison.
     pub(crate) fn to_k256(sum: &Jacobian) -> ProjectivePoint {
@@ -214,6 +232,23 @@ pub(crate) mod tests {
         }
     }
 
+    /// Whether two liftings agree.
+    pub(crate) fn same(left: &Option<Affine>, right: &Option<Affine>) -> bool {
+        let coordinates = |point: &Affine| (field::bytes(&point.x), field::bytes(&point.y));
+        left.as_ref().map(coordinates) == right.as_ref().map(coordinates)
+    }
+
+    /// A wrong root changes nothing but the time.
+    #[test]
+    fn wrong_roots_change_no_answer() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for wrong in 1..50 {
+            let x: [u8; 32] = rng.random();
+            let point = Affine::with_root(&x, &Fe::from_u64(wrong));
+            assert!(same(&point, &Affine::lift(&x)));
+        }
+    }
+
     #[test]
     fn homogeneous_points_are_converted() {
         let (point, point_256) = random(&mut ChaCha8Rng::seed_from_u64(2));
@@ -229,13 +264,12 @@ pub(crate) mod tests {
     fn lifting_agrees_with_k256() {
         use k256::elliptic_curve::point::DecompactPoint;
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let mut order = [0xff; 32];
-        (order[27], order[30], order[31]) = (0xfe, 0xfc, 0x2f);
-        let mut past = order;
+        let mut past = MODULUS;
         past[31] += 1;
         let random = (0..64).map(|_| rng.random::<[u8; 32]>());
         let mut lifted = 0;
-        for x in random.collect::<Vec<_>>().into_iter().chain([[0; 32], order, past, [0xff; 32]]) {
+        for x in random.collect::<Vec<_>>().into_iter().chain([[0; 32], MODULUS, past, [0xff; 32]])
+        {
             let expected: Option<AffinePoint> = AffinePoint::decompact(&x.into()).into();
             let point = Affine::lift(&x);
             assert_eq!(point.is_some(), expected.is_some(), "{x:02x?}");

@@ -8,7 +8,7 @@
 use crate::arithmetic::Arithmetic;
 use crate::buckets::{Buckets, SetAside, Term};
 use crate::field::{self, Fe};
-use crate::point::{Affine, Jacobian};
+use crate::point::{Affine, Jacobian, curve};
 use crate::windows::Windows;
 
 /// Additions that share one inversion: enough to make it cheap, few enough for the cache.
@@ -16,6 +16,9 @@ const ADDITIONS_MAX: usize = 2048;
 
 /// Points that are sorted into buckets at once, in several windows when there are few terms.
 const GROUP_POINTS: usize = 6144;
+
+/// Square roots side by side.
+const ROOTS: usize = 4;
 
 /// The portable back end with its buffers.
 #[derive(Default)]
@@ -29,7 +32,15 @@ pub(crate) struct Portable {
 impl Arithmetic for Portable {
     fn lift(&mut self, xs: &[[u8; 32]], points: &mut Vec<Option<Affine>>) {
         points.clear();
-        points.extend(xs.iter().map(Affine::lift));
+        for xs in xs.chunks(ROOTS) {
+            let mut cubes = [Fe::ONE; ROOTS];
+            for (cube, x) in cubes.iter_mut().zip(xs) {
+                // Bytes beyond p have no point, whatever their root.
+                *cube = field::parse(x).map_or(Fe::ONE, |x| curve(&x));
+            }
+            let roots = field::roots(&cubes);
+            points.extend(xs.iter().zip(&roots).map(|(x, root)| Affine::with_root(x, root)));
+        }
     }
 
     fn sum(&mut self, terms: &[Term]) -> Jacobian {
@@ -47,11 +58,10 @@ impl Arithmetic for Portable {
 fn window_count(terms: usize) -> usize {
     match terms {
         0..=60 => 32,
-        61..=250 => 26,
-        251..=500 => 21,
-        501..=1000 => 18,
-        1001..=4000 => 16,
-        _ => 13,
+        61..=300 => 24,
+        301..=500 => 20,
+        501..=6000 => 16,
+        _ => 14,
     }
 }
 
@@ -175,8 +185,26 @@ fn add_all(points: &mut [Affine], additions: &mut Vec<Addition>, product: &Fe) {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+    use crate::point::tests::same;
     use crate::sum_cases;
+
+    #[test]
+    fn lifts_as_k256_does() {
+        let mut xs = sum_cases::field_elements(&mut ChaCha8Rng::seed_from_u64(1), 200);
+        xs.extend([[0xff; 32], sum_cases::MODULUS]);
+        let mut points = Vec::new();
+        for chunk in xs.chunks(61) {
+            Portable::default().lift(chunk, &mut points);
+            assert_eq!(points.len(), chunk.len());
+            for (x, point) in chunk.iter().zip(&points) {
+                assert!(same(point, &Affine::lift(x)), "{x:02x?}");
+            }
+        }
+    }
 
     #[test]
     fn sums_are_k256s_with_every_count_and_grouping() {

@@ -9,6 +9,13 @@ use crate::glv::{self, HALF_MAX, Half};
 use crate::point::tests::{random, to_k256};
 use crate::point::{Affine, Jacobian};
 
+/// p, big-endian.
+pub(crate) const MODULUS: [u8; 32] = {
+    let mut modulus = [0xff; 32];
+    (modulus[27], modulus[30], modulus[31]) = (0xfe, 0xfc, 0x2f);
+    modulus
+};
+
 pub(crate) struct Case {
     name: String,
     pub(crate) terms: Vec<Term>,
