@@ -10,6 +10,7 @@
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
 
+mod bounds;
 mod client;
 mod history;
 mod log_end;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use zeolite_proto::{EventId, EventParser, Seq, Timestamp, Verified};
 use zeolite_relay::conn::Conn;
-use zeolite_relay::fanout::{Fanout, FanoutBounds};
+use zeolite_relay::fanout::Fanout;
 use zeolite_relay::inbox::FanoutIn;
 use zeolite_relay::outbox::OutboxBounds;
 use zeolite_relay::query::{Desk, Job, Lanes, Step};
@@ -21,6 +21,7 @@ use zeolite_store::{
 };
 use zeolite_testkit::{Factory, Scheduler, TestRng, Universe};
 
+use crate::bounds::{fanout_bounds, outbox_bounds};
 use crate::client::{Client, Order};
 use crate::history::History;
 use crate::request::Request;
@@ -477,25 +478,4 @@ impl Drop for Context<'_> {
 
 fn is_ephemeral(event: &Value) -> bool {
     event["kind"].as_u64().is_some_and(|kind| (20_000..30_000).contains(&kind))
-}
-
-fn fanout_bounds(rng: &mut TestRng) -> FanoutBounds {
-    FanoutBounds {
-        recent_events_max: rng.random_range(0..12),
-        recent_bytes_max: *[2000, 100_000].choose(rng).expect("not empty"),
-        lag_events_max: *[8, 1000, 1000].choose(rng).expect("not empty"),
-        lag_max: Duration::from_secs(*[3, 10_000].choose(rng).expect("not empty")),
-    }
-}
-
-/// An event is 400 to 700 bytes: a few of them fill any of these outboxes, and the ephemeral one that
-/// ends a run finds room for both subscriptions of a connection.
-fn outbox_bounds(rng: &mut TestRng) -> OutboxBounds {
-    OutboxBounds {
-        results_high_bytes: rng.random_range(500..4000),
-        low_bytes: rng.random_range(0..500),
-        live_bytes_max: rng.random_range(500..3000),
-        reply_bytes_max: 1 << 20,
-        ingest_bytes_max: 1 << 20,
-    }
 }
