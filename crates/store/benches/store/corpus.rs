@@ -67,8 +67,10 @@ impl Generator {
     }
 
     fn run(mut self, count: usize) -> Corpus {
+        // No two events share a second, so the span grows with more than 2.6M events.
+        let span_s = SPAN_S.max(count as u64);
         for at in 0..count {
-            let time = BASE_TIME + at as u64 * SPAN_S / count as u64;
+            let time = BASE_TIME + at as u64 * span_s / count as u64;
             if at < self.authors.len() {
                 self.push(at, time, 0, "[]", PROFILE);
             } else if at < 2 * self.authors.len() {
