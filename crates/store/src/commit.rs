@@ -12,7 +12,7 @@ use crate::batch::{Batch, PendingBatch};
 use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
 use crate::error::{CommitError, OpenError, ReadError};
 use crate::flush::{Drain, is_due, slice_keys};
-use crate::limits::{FLUSH_ALL_KEYS, STALE_READERS_COMMITS};
+use crate::limits::{FLUSH_KEYS_MAX, STALE_READERS_COMMITS};
 use crate::options::Durability;
 use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
@@ -175,11 +175,11 @@ impl Committer {
         }
         let Some(drain) = &mut self.drain else { return Ok(()) };
         let keys = if flush {
-            drain.keys_left().min(FLUSH_ALL_KEYS)
+            FLUSH_KEYS_MAX
         } else {
             slice_keys(drain.keys_left(), new_events, &head, &self.inner.options)
         };
-        let keys = keys.min(keys_max(&self.inner, txn)?);
+        let keys = keys.min(FLUSH_KEYS_MAX).min(keys_max(&self.inner, txn)?);
         drain.write_slice(&self.inner.tables, txn, keys, &self.dead_in_head)?;
         if drain.is_done() {
             done.indexed_through = drain.through();

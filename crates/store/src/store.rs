@@ -60,7 +60,8 @@ pub fn open(dir: &Path, options: Options) -> Result<(Store, Admitter, Committer)
     std::fs::create_dir_all(dir).map_err(|source| OpenError::Io { path: dir.into(), source })?;
     let lock = Arc::new(WriterLock::take(dir)?);
     let (env, tables) = env::open_writable(dir, &options)?;
-    let (store, meta) = Store::assemble(dir, env, tables, options)?;
+    let own_urls = OwnUrls::new(&options.own_urls);
+    let (store, meta) = Store::assemble(dir, env, tables, options, own_urls)?;
     let admitter = Admitter::new(&store, Arc::clone(&lock))?;
     let committer = Committer::new(&store, lock, &meta)?;
     Ok((store, admitter, committer))
@@ -71,7 +72,7 @@ impl Store {
     /// was opened, without what is removed later.
     pub fn open_read_only(dir: &Path) -> Result<Self, OpenError> {
         let (env, tables) = env::open_readable(dir)?;
-        Ok(Self::assemble(dir, env, tables, Options::default())?.0)
+        Ok(Self::assemble(dir, env, tables, Options::default(), OwnUrls::Unknown)?.0)
     }
 
     fn assemble(
@@ -79,6 +80,7 @@ impl Store {
         env: Env,
         tables: Tables,
         options: Options,
+        own_urls: OwnUrls,
     ) -> Result<(Self, Meta), OpenError> {
         let txn = env.read_txn()?;
         let meta = Meta::read(&tables, &txn)?;
@@ -91,7 +93,7 @@ impl Store {
             tables,
             keys,
             head: HeadCell::new(head),
-            own_urls: OwnUrls::new(&options.own_urls),
+            own_urls,
             options,
             is_full: AtomicBool::new(false),
             stopped: OnceLock::new(),

@@ -36,12 +36,17 @@ pub(crate) fn recipients(event: EventRef<'_>) -> impl Iterator<Item = PubKey> {
 }
 
 /// The URLs that requests to vanish call this relay by.
-pub(crate) struct OwnUrls(Vec<String>);
+pub(crate) enum OwnUrls {
+    /// These, normalised.
+    Known(Vec<String>),
+    /// Whoever opened the store does not know them: any request may be meant.
+    Unknown,
+}
 
 impl OwnUrls {
     /// URLs that are none are left out.
     pub(crate) fn new(urls: &[String]) -> Self {
-        Self(urls.iter().filter_map(|url| normalise_relay_url(url)).collect())
+        Self::Known(urls.iter().filter_map(|url| normalise_relay_url(url)).collect())
     }
 
     /// Whether the event is a request to vanish that is addressed to this relay (R62-02).
@@ -56,11 +61,12 @@ impl OwnUrls {
     }
 
     fn contain(&self, value: TagStr<'_>) -> bool {
+        let Self::Known(urls) = self else { return true };
         let TagStr::Text(text) = value else { return false };
         text == b"ALL_RELAYS"
             || std::str::from_utf8(text)
                 .ok()
                 .and_then(normalise_relay_url)
-                .is_some_and(|url| self.0.contains(&url))
+                .is_some_and(|url| urls.contains(&url))
     }
 }

@@ -3,10 +3,10 @@
 mod world;
 
 use serde_json::{Value, json};
-use world::World;
+use world::{World, all_of};
 use zeolite_proto::{EventId, Seq};
-use zeolite_store::{Options, Outcome};
-use zeolite_testkit::Factory;
+use zeolite_store::{Options, Outcome, Store};
+use zeolite_testkit::{Factory, Universe};
 
 const NOW: u64 = 2_000;
 
@@ -31,7 +31,7 @@ fn a_large_author_vanishes_in_slices() {
         world.admit(batch, NOW);
         world.commit_all();
     }
-    let request = factory.draft(0).kind(62).at(1_000).tag(&["relay", "ALL_RELAYS"]).build();
+    let request = factory.draft(0).kind(62).at(1_000).tag(&["relay", Universe::OWN_URL]).build();
     world.admit(std::slice::from_ref(&request), NOW);
     assert!(world.admitter().has_unfinished_removals(), "one slice is not enough");
     let mut left: Vec<_> =
@@ -47,6 +47,10 @@ fn a_large_author_vanishes_in_slices() {
     assert!(!world.store().contains(&id(&own[7])).expect("a look-up"));
     assert_eq!(world.admit(&own[..1], NOW), [Outcome::Vanished]);
     world.commit_all();
+    world.close();
+    let read_only = Store::open_read_only(world.dir()).expect("a store");
+    assert_eq!(all_of(&read_only, NOW).len(), left.len(), "whoever reads beside it sees the same");
+    drop(read_only);
     world.reopen();
     assert!(world.admitter().has_unfinished_removals(), "the next process goes on");
     assert_eq!(shown(&world), left);

@@ -18,8 +18,8 @@ use super::source::KeySource;
 use super::stream::Feed;
 use crate::error::ReadError;
 use crate::limits::{
-    DOUBT_FACTOR, DOUBT_LOOKS_MIN, FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX, REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX,
-    UNLIMITED_PLANNED,
+    DOUBT_FACTOR, DOUBT_LOOKS_MIN, FIND_ID_NS, LOOK_NS, OPEN_NS, PROBED_GROUPS_MAX,
+    REFILL_KEYS_MIN, SAMPLED_EVENTS_MAX, UNLIMITED_PLANNED,
 };
 
 /// How a filter will be served.

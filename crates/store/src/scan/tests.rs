@@ -6,8 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use zeolite_proto::{Event, EventId, Filter, Kind, PubKey, Seq, TagFilter, TagValue, Timestamp};
 
-use super::mock::MockSource;
 use super::explain::{Dimension, Explanation};
+use super::mock::MockSource;
 use super::{ScanState, SliceBudget, build};
 
 #[path = "../../tests/support/forge.rs"]
@@ -76,7 +76,11 @@ fn filters(ids: Vec<EventId>) -> impl Strategy<Value = Filter> {
 }
 
 /// Runs a scan in slices of the given sizes, over and over.
-fn scan(source: &MockSource, filters: &[Filter], slices: &[usize]) -> (Vec<Seq>, bool, Vec<Explanation>) {
+fn scan(
+    source: &MockSource,
+    filters: &[Filter],
+    slices: &[usize],
+) -> (Vec<Seq>, bool, Vec<Explanation>) {
     let mut union = build(source, filters, |filter| filter.limit).expect("the mock never fails");
     let mut given = Vec::new();
     for events_max in slices.iter().cycle() {
