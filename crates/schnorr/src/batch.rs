@@ -129,3 +129,93 @@ fn halves(sig: &Signature) -> ([u8; 32], [u8; 32]) {
     let (halves, _) = sig.0.as_chunks::<32>();
     (halves[0], halves[1])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use k256::schnorr::SigningKey;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::limits::SEARCH_ITEMS_MIN;
+
+    fn sign(count: usize) -> Vec<Item> {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let keys: Vec<_> = (0..count.div_ceil(2).max(1))
+            .map(|_| SigningKey::from_bytes(&rng.random::<[u8; 32]>().into()).expect("a key"))
+            .collect();
+        let sign = |index: usize| {
+            let (key, id) = (&keys[index % keys.len()], rng.random::<[u8; 32]>());
+            let sig = key.sign_raw(&id, &rng.random()).expect("a random nonce works");
+            let key = PubKey(key.verifying_key().to_bytes().into());
+            (key, EventId(id), Signature(sig.to_bytes()))
+        };
+        (0..count).map(sign).collect()
+    }
+
+    /// Verifies with every back end; answers how many single verifications that took in each.
+    fn singles(items: &[Item], expected: &[bool]) -> Vec<usize> {
+        let backends =
+            [Backend::Portable, Backend::Ifma].into_iter().filter(|it| it.is_available());
+        let keys = KeyCache::new(64);
+        backends
+            .map(|backend| {
+                let asked = Cell::new(0);
+                let single = |item: &Item| {
+                    asked.set(asked.get() + 1);
+                    let index = items.iter().position(|it| it == item).expect("one of them");
+                    expected[index]
+                };
+                let mut verdicts = vec![true; items.len()];
+                Workspace::new(backend).verify(items, &keys, &single, &mut verdicts);
+                assert_eq!(verdicts, expected, "{backend:?}");
+                asked.get()
+            })
+            .collect()
+    }
+
+    /// Without this, wrong sums would only show in the time: single verification would answer.
+    #[test]
+    fn valid_batches_are_decided_by_their_sum() {
+        for count in [BATCH_ITEMS_MIN, 30, 200] {
+            let mut items = sign(count);
+            assert!(singles(&items, &vec![true; count]).iter().all(|asked| *asked == 0));
+            // Equal points: each item twice.
+            items.extend_from_within(..);
+            assert!(singles(&items, &vec![true; 2 * count]).iter().all(|asked| *asked == 0));
+        }
+    }
+
+    #[test]
+    fn a_culprit_takes_a_handful_of_single_verifications() {
+        let items = sign(200);
+        for place in [0, 63, 199] {
+            let mut items = items.clone();
+            items[place].1.0[0] ^= 1;
+            let mut expected = vec![true; items.len()];
+            expected[place] = false;
+            let asked = singles(&items, &expected);
+            assert!(asked.iter().all(|asked| (1..=SEARCH_ITEMS_MIN).contains(asked)), "{asked:?}");
+        }
+    }
+
+    /// What can be refused by its parts alone does not spoil the sum.
+    #[test]
+    fn parts_out_of_range_take_no_single_verification() {
+        let mut items = sign(40);
+        let mut expected = vec![true; items.len()];
+        for place in 0..16 {
+            let (key, _, sig) = &mut items[place];
+            match place % 4 {
+                0 => key.0.fill(0xff),
+                1 => sig.0[..32].fill(0xff),
+                2 => sig.0[32..].fill(0xff),
+                _ => sig.0[32..].fill(0),
+            }
+            expected[place] = false;
+        }
+        assert!(singles(&items, &expected).iter().all(|asked| *asked == 0));
+    }
+}
