@@ -15,6 +15,7 @@
 //!              Outbox <--- results -----------+--- live events (fanout) --- OK ------+
 //! ```
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
@@ -96,36 +97,47 @@ pub(crate) fn build(
     };
     let fanout = Fanout::new(settings::fanout_bounds(config), cursor);
 
-    let mut handles = Vec::new();
-    let failed = CancellationToken::new();
-    let mut start = |name: String, body: Box<dyn FnOnce() + Send>| {
-        let alarm = Alarm(failed.clone());
-        let body = move || {
-            let _alarm = alarm;
-            body();
-        };
-        thread::Builder::new().name(name).spawn(body).map(|handle| handles.push(handle))
-    };
+    let mut threads = Spawner::default();
     for at in 0..cores {
         let (verifiers, admitter) = (Arc::clone(&verifiers), to_admitter.clone());
-        start(format!("verifier-{at}"), Box::new(move || verifiers.run(&admitter)))?;
+        threads.start(format!("verifier-{at}"), move || verifiers.run(&admitter))?;
     }
     for at in 0..query_workers {
         let (lanes, fanout) = (Arc::clone(&lanes), to_fanout.clone());
         let (desk, metrics) = (settings::desk(config, &store), Arc::clone(&metrics));
-        let body = move || query::work(&lanes, &fanout, desk, &metrics);
-        start(format!("query-{at}"), Box::new(body))?;
+        threads
+            .start(format!("query-{at}"), move || query::work(&lanes, &fanout, desk, &metrics))?;
     }
-    start("admitter".to_owned(), Box::new(move || admitting.run(&admitter_inbox)))?;
-    start("committer".to_owned(), {
+    threads.start("admitter", move || admitting.run(&admitter_inbox))?;
+    threads.start("committer", {
         let metrics = Arc::clone(&metrics);
-        Box::new(move || ingest::commit(committer, &committer_inbox, &metrics, &writable))
+        move || ingest::commit(committer, &committer_inbox, &metrics, &writable)
     })?;
-    start(
-        "fanout".to_owned(),
-        Box::new(move || fanout_thread::run(fanout, fanout_inbox, &lanes, &metrics)),
-    )?;
+    threads.start("fanout", move || fanout_thread::run(fanout, fanout_inbox, &lanes, &metrics))?;
+    let Spawner { handles, failed } = threads;
     Ok(Threads { hub, queue, expiry: to_admitter, handles, failed })
+}
+
+#[derive(Default)]
+struct Spawner {
+    handles: Vec<JoinHandle<()>>,
+    failed: CancellationToken,
+}
+
+impl Spawner {
+    fn start(
+        &mut self,
+        name: impl Into<String>,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let alarm = Alarm(self.failed.clone());
+        let thread = thread::Builder::new().name(name.into());
+        self.handles.push(thread.spawn(move || {
+            let _alarm = alarm;
+            body();
+        })?);
+        Ok(())
+    }
 }
 
 /// A thread that panics is a bug that leaves the relay without a limb: it has to stop.

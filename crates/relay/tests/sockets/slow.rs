@@ -14,11 +14,11 @@ const NOW: u64 = 1_700_000_000;
 const EVENT_BYTES: usize = 8_000;
 
 fn publish_many(relay: &TestRelay, factory: &mut Factory, from: u64, count: u64) {
-    let mut client = relay.client();
     let events: Vec<Value> = (from..from + count)
         .map(|at| factory.draft(0).at(NOW + at).padded_to(EVENT_BYTES).build())
         .map(|event| json!(["EVENT", event]))
         .collect();
+    let mut client = relay.client();
     for some in events.chunks(100) {
         client.send_all(some);
         for _ in some {
