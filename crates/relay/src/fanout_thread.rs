@@ -25,5 +25,6 @@ pub(crate) fn run(
     while let Some(message) = inbox.blocking_recv() {
         fanout.handle(message, &mut replay);
         metrics.add_live(fanout.take_stats());
+        metrics.live_subscriptions.set(fanout.subscriptions() as f64);
     }
 }

@@ -23,7 +23,10 @@ pub(crate) struct Metrics {
     verdicts: Verdicts,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
+    /// Subscriptions that sessions hold.
     pub(crate) subscriptions: Gauge,
+    /// Subscriptions that the fan-out feeds: those past their `EOSE`.
+    pub(crate) live_subscriptions: Gauge,
     pub(crate) received_bytes: Counter,
     pub(crate) sent_bytes: Counter,
     pub(crate) queries: Counter,
@@ -81,6 +84,7 @@ impl Metrics {
             connections: new.gauge("zeolite_connections"),
             connections_refused: new.counter("zeolite_connections_refused_total"),
             subscriptions: new.gauge("zeolite_subscriptions"),
+            live_subscriptions: new.gauge("zeolite_live_subscriptions"),
             received_bytes: new.counter("zeolite_received_bytes_total"),
             sent_bytes: new.counter("zeolite_sent_bytes_total"),
             queries: job("query"),

@@ -139,6 +139,40 @@ fn a_second_signal_ends_the_process_at_once() {
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
+/// Case 50: whatever a connection was in the middle of when it went, nothing of it stays.
+#[test]
+fn nothing_stays_of_connections_that_left() {
+    let relay = relay(|config| {
+        config.query.default_limit = None;
+        config.live.outbox_bytes_max = 64 << 10;
+    });
+    let mut factory = Factory::new(14);
+    let mut publisher = relay.client();
+    let mut lagging: Vec<_> = (0..3).map(|_| relay.client()).collect();
+    for client in &mut lagging {
+        assert!(client.query("live", &json!({"kinds": [1]})).is_empty());
+    }
+    for at in 0..1_000 {
+        publisher.publish(&factory.draft(0).at(1_700_000_000 + at).padded_to(20_000).build());
+    }
+    let mut parked: Vec<_> = (0..3).map(|_| relay.client()).collect();
+    for client in &mut parked {
+        client.send_all(&[
+            json!(["REQ", "a", {}]),
+            json!(["REQ", "b", {}]),
+            json!(["COUNT", "n", {}]),
+        ]);
+        assert_eq!(client.recv()[0], "EVENT");
+    }
+    let mut idle = relay.client();
+    assert!(idle.query("never", &json!({"kinds": [7]})).is_empty());
+    relay.await_metric("zeolite_subscriptions", 10);
+    drop((lagging, parked, idle));
+    relay.await_metric("zeolite_connections", 1);
+    relay.await_metric("zeolite_subscriptions", 0);
+    relay.await_metric("zeolite_live_subscriptions", 0);
+}
+
 /// A client that answers no pings is closed; one that does may say nothing else.
 #[test]
 fn the_dead_are_found_by_pings() {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -59,8 +59,19 @@ impl TestRelay {
     pub(crate) fn metric(&self, series: &str) -> u64 {
         let request = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
         let answer = self.http(request);
-        let mut lines = answer.lines().filter_map(|line| line.strip_prefix(series));
-        lines.next().unwrap().trim().parse().unwrap()
+        let mut lines =
+            answer.lines().filter_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        lines.next().unwrap().parse().unwrap()
+    }
+
+    /// Waits until a series has a value.
+    #[track_caller]
+    pub(crate) fn await_metric(&self, series: &str, value: u64) {
+        let start = Instant::now();
+        while self.metric(series) != value {
+            let found = self.metric(series);
+            assert!(start.elapsed() < PATIENCE, "{series} is {found}, not {value}");
+        }
     }
 
     /// Sends a request and gives the whole answer.
