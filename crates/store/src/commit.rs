@@ -130,13 +130,20 @@ impl Committer {
         }
         done.is_full = is_full(&inner, &txn, &inner.head.load(), self.next_number - 1)?;
         txn.commit()?;
-        self.commits += 1;
-        if self.commits.is_multiple_of(STALE_READERS_COMMITS) {
-            inner.env.clear_stale_readers()?;
-        }
         self.durable = durable;
         self.publish(batches, &done);
+        self.sweep_readers();
         Ok(true)
+    }
+
+    /// Frees the slots of readers that were killed, from time to time.
+    fn sweep_readers(&mut self) {
+        self.commits += 1;
+        if self.commits.is_multiple_of(STALE_READERS_COMMITS)
+            && let Err(error) = self.inner.env.clear_stale_readers()
+        {
+            tracing::warn!(%error, "the table of readers could not be swept");
+        }
     }
 
     fn write_batch(&mut self, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), ReadError> {

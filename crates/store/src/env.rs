@@ -10,7 +10,7 @@ use heed::{CommitOrAbort, Database, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, With
 use zeolite_proto::{Seq, Timestamp};
 
 use crate::error::{OpenError, ReadError};
-use crate::limits::READERS_MAX;
+use crate::limits::{READERS_MAX, UNWRITTEN_BYTES_MAX};
 use crate::options::{Durability, Options};
 
 /// The format this version reads and writes.
@@ -193,7 +193,21 @@ fn open_env(dir: &Path, map_bytes: usize, flags: EnvFlags) -> Result<Env, OpenEr
     // SAFETY: the files of a store directory are changed through LMDB only; `docs/store-format.md`
     // tells the operator so. Writers exclude each other by the lock file, and LMDB keeps
     // readers and the writer apart by its own lock file.
-    Ok(unsafe { options.open(dir)? })
+    let env = unsafe { options.open(dir)? };
+    check_length(&env, dir)?;
+    Ok(env)
+}
+
+/// Reading a mapped page that is not in the file would kill the process.
+fn check_length(env: &Env, dir: &Path) -> Result<(), OpenError> {
+    let path = dir.join(DATA_FILE);
+    let metadata = fs::metadata(&path).map_err(|source| OpenError::Io { path, source })?;
+    let page_bytes = u64::from(env.unnamed_database_stat().page_size);
+    let expected = (env.info().last_page_number as u64 + 1) * page_bytes;
+    if metadata.len() + UNWRITTEN_BYTES_MAX < expected {
+        return Err(OpenError::Truncated { found: metadata.len(), expected });
+    }
+    Ok(())
 }
 
 fn flags_of(durability: Durability) -> EnvFlags {

@@ -26,6 +26,14 @@ pub enum OpenError {
         /// The format of this version.
         expected: u32,
     },
+    /// The data file is shorter than what it says of itself: its end was cut off.
+    #[error("the store's data file has {found} bytes and should have {expected}")]
+    Truncated {
+        /// Bytes of the file.
+        found: u64,
+        /// Bytes of the pages that the last commit refers to.
+        expected: u64,
+    },
     /// An entry of the `meta` table is missing or has the wrong length.
     #[error("the store's meta entry {0} is damaged")]
     DamagedMeta(&'static str),

@@ -66,7 +66,7 @@ pub(crate) const RESERVE_BYTES_MIN: usize = 2 << 20;
 /// The most that is kept free: 65,536 pages.
 pub(crate) const RESERVE_BYTES_MAX: usize = 256 << 20;
 
-/// The size of a page in LMDB's file.
+/// The size of a page in LMDB's file where memory has pages of this size.
 pub(crate) const PAGE_BYTES: usize = 4_096;
 
 /// Free pages that there must be for each key that a commit writes or deletes: one for the page of
@@ -135,3 +135,7 @@ pub(crate) const UNLIMITED_PLANNED: u64 = 100_000;
 
 /// Commits between two searches for readers that were killed: a few system calls each.
 pub(crate) const STALE_READERS_COMMITS: u64 = 1_024;
+
+/// Bytes by which the data file may be shorter than its last page: pages that a transaction took
+/// and did not need are never written.
+pub(crate) const UNWRITTEN_BYTES_MAX: u64 = 1 << 20;

@@ -129,3 +129,24 @@ fn an_unknown_format_is_refused() {
     let Err(error) = open(world.dir(), Options::default()) else { panic!("format 7") };
     assert!(matches!(error, OpenError::Format { found: 7, .. }), "{error}");
 }
+
+/// A data file whose end was cut off is refused; reading it would kill the process.
+#[test]
+fn a_truncated_file_is_refused() {
+    let mut factory = Factory::unsigned(3);
+    let mut world = World::new(Options { map_bytes: 1 << 28, ..Options::default() });
+    let notes: Vec<_> =
+        (0..2_000).map(|at| factory.draft(0).at(at).padded_to(2_000).build()).collect();
+    world.admit(&notes, NOW);
+    world.commit_all();
+    world.close();
+    let file = std::fs::File::options().write(true).open(world.dir().join("data.mdb"));
+    file.and_then(|file| file.set_len(1 << 20)).expect("the file can be cut");
+    for result in [
+        open(world.dir(), Options::default()).map(drop),
+        Store::open_read_only(world.dir()).map(drop),
+    ] {
+        let error = result.expect_err("half of it is missing");
+        assert!(matches!(error, OpenError::Truncated { found: 0x10_0000, .. }), "{error}");
+    }
+}
