@@ -64,10 +64,10 @@ fn run_pool(seed: u64, verifiers: &[(String, Verifier)], done: &AtomicU64, right
     pool.extend(adversary::crafted(&mut rng).iter().copied().filter(expected));
     for number in 0..POOL_BATCHES {
         let len = match rng.random_range(0..50) {
-            0 => rng.random_range(1000..6000),
-            1..10 => rng.random_range(200..1000),
-            10..40 => rng.random_range(8..200),
-            _ => rng.random_range(1..12),
+            0..2 => rng.random_range(1000..6000),
+            2..25 => rng.random_range(200..1000),
+            25..44 => rng.random_range(16..200),
+            _ => rng.random_range(1..16),
         };
         let items = adversary::batch(&mut rng, &pool, len);
         let good = compare(&items, verifiers, &format!("seed {seed}, batch {number}"));

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Item;
 use super::equation::Equation;
-use crate::limits::{SEARCH_ITEMS_MIN, SEARCH_SUMS_MAX};
+use crate::limits::{SEARCH_ITEMS_MAX, SEARCH_ITEMS_MIN, SEARCH_SUM_ITEMS};
 use crate::point::Jacobian;
 
 pub(super) struct Search<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Search<'a> {
     pub(super) items: &'a [Item],
     pub(super) single: &'a dyn Fn(&Item) -> bool,
     pub(super) verdicts: &'a mut [bool],
-    /// Items that may still be summed.
+    /// What may still be spent, in items of a long sum.
     pub(super) budget: usize,
 }
 
@@ -24,7 +24,7 @@ impl Search<'_> {
     /// Decides all weighted items.
     pub(super) fn run(&mut self) {
         let all = 0..self.equation.weighted.len();
-        self.budget = SEARCH_SUMS_MAX * all.len();
+        self.budget = SEARCH_ITEMS_MAX * all.len();
         let sum = self.equation.sum(all.clone());
         self.decide(all, &sum);
     }
@@ -37,11 +37,12 @@ impl Search<'_> {
             return;
         }
         let half = range.len() / 2;
-        if range.len() <= SEARCH_ITEMS_MIN || half > self.budget {
+        let cost = half + SEARCH_SUM_ITEMS;
+        if range.len() <= SEARCH_ITEMS_MIN || cost > self.budget {
             self.verify_singly(range);
             return;
         }
-        self.budget -= half;
+        self.budget -= cost;
         let (left, right) = (range.start..range.start + half, range.start + half..range.end);
         let left_sum = self.equation.sum(left.clone());
         let right_sum = sum.add(&left_sum.negate());

@@ -193,11 +193,11 @@ fn edge(rng: &mut impl Rng) -> [u8; 32] {
 /// A batch of `len` items of the pool, some of them spoilt.
 pub(crate) fn batch(rng: &mut impl Rng, pool: &[Item], len: usize) -> Vec<Item> {
     let mut items: Vec<Item> = (0..len).map(|_| pool[rng.random_range(0..pool.len())]).collect();
-    let wrong = match rng.random_range(0..10) {
-        0..4 => 0,
-        4..6 => 1,
-        6..8 => rng.random_range(0..5),
-        8 => len / 20,
+    let wrong = match rng.random_range(0..20) {
+        0..9 => 0,
+        9..13 => 1,
+        13..17 => rng.random_range(0..5),
+        17..19 => len / 20,
         _ => rng.random_range(0..=len),
     };
     for _ in 0..wrong.min(len) {
