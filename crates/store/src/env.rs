@@ -10,7 +10,7 @@ use heed::{CommitOrAbort, Database, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, With
 use zeolite_proto::{Seq, Timestamp};
 
 use crate::error::{OpenError, ReadError};
-use crate::limits::{READERS_MAX, UNWRITTEN_BYTES_MAX};
+use crate::limits::{MAP_STEP_BYTES, READERS_MAX, UNWRITTEN_BYTES_MAX};
 use crate::options::{Durability, Options};
 
 /// The format this version reads and writes.
@@ -186,6 +186,7 @@ fn open_env(dir: &Path, map_bytes: usize, flags: EnvFlags) -> Result<Env, OpenEr
         fs::create_dir_all(dir).map_err(io)?;
     }
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
+    let map_bytes = map_bytes.next_multiple_of(MAP_STEP_BYTES);
     options.map_size(map_bytes).max_dbs(TABLES as u32).max_readers(READERS_MAX);
     // SAFETY: the flags are those of `flags_of` or READ_ONLY; none of them (unlike NO_LOCK or
     // WRITE_MAP) lets safe code break LMDB's isolation.

@@ -5,6 +5,9 @@
 /// process on x86-64 can address.
 pub const MAP_BYTES_DEFAULT: usize = 1 << 40;
 
+/// What the map is a multiple of: the largest page size of any system.
+pub(crate) const MAP_STEP_BYTES: usize = 64 << 10;
+
 /// Events the head holds before flushing takes precedence over short commits. An event has about
 /// nine index keys of 20 bytes and one timeline entry of 42 bytes, so 262,144 events are about
 /// 58 MB, and reading them back at start takes about half a second.

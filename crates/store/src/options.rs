@@ -21,7 +21,7 @@ pub enum Durability {
 pub struct Options {
     /// What a commit waits for.
     pub durability: Durability,
-    /// Address space for the store, a multiple of the page size. The store cannot grow past it.
+    /// Address space for the store, rounded up to 64 KiB. The store cannot grow past it.
     pub map_bytes: usize,
     /// Events in the head above which flushing takes precedence over short commits.
     pub head_events_max: usize,

@@ -46,7 +46,8 @@ impl Workload {
 fn options(seed: u64) -> Options {
     Options {
         head_events_max: [4, 64, 1 << 18][usize::try_from(seed % 3).expect("small")],
-        durability: if seed.is_multiple_of(2) { Durability::Durable } else { Durability::Fast },
+        durability: [Durability::Durable, Durability::Relaxed, Durability::Fast]
+            [usize::try_from(seed / 3 % 3).expect("small")],
         map_bytes: 1 << 30,
         own_urls: vec![Universe::OWN_URL.to_owned()],
         ..Options::default()

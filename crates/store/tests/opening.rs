@@ -130,6 +130,14 @@ fn an_unknown_format_is_refused() {
     assert!(matches!(error, OpenError::Format { found: 7, .. }), "{error}");
 }
 
+/// An operator need not know of pages.
+#[test]
+fn any_map_size_will_do() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let options = Options { map_bytes: 10_000_000, ..Options::default() };
+    open(dir.path(), options).expect("a store");
+}
+
 /// A data file whose end was cut off is refused; reading it would kill the process.
 #[test]
 fn a_truncated_file_is_refused() {
