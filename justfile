@@ -20,9 +20,13 @@ bench-short:
 bench-proto:
     cargo bench -p zeolite-proto
 
-# Signature verification
+# Signature verification: single, batches, the C library
 bench-schnorr:
     cargo bench -p zeolite-schnorr
+
+# Ten million signatures, good, mutated and crafted, against k256 one by one
+differential-schnorr:
+    cargo run --release -p zeolite-schnorr --example differential -- 10000000
 
 # The filter index against the naive loop, 1k to 1M filters
 bench-index:

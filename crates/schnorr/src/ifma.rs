@@ -8,7 +8,7 @@
 //! ```
 //!
 //! JUSTIFICATION for `unsafe` in this module: field products are nine tenths of a batch, and eight of
-//! them by the multiply-add instructions take as long as two of k256's. There is no safe way to
+//! them by the multiply-add instructions take as long as one of k256's. There is no safe way to
 //! call a function that needs processor features which are found at run time, and none to
 //! load or store a register. Everything else here is safe code.
 
@@ -57,10 +57,11 @@ impl Ifma {
             let group = first..windows.count().min(first + at_once);
             self.buckets.fill(windows, group);
             let first_bucket = first * windows.digits();
+            // JUSTIFICATION: features that are found at run time.
             // SAFETY: `self` exists, so `new` has found the features that this function needs.
             unsafe { self.sums.add_group(&self.buckets, first_bucket, &mut self.set_aside) };
         }
-        // SAFETY: as above.
+        // JUSTIFICATION and SAFETY: as above.
         unsafe { windows::sum_windows(&self.sums, windows, &mut self.window_sums) };
         self.set_aside.add_to(windows, &mut self.window_sums);
         windows.combine(&self.window_sums)
@@ -71,6 +72,7 @@ impl Arithmetic for Ifma {
     fn lift(&mut self, xs: &[[u8; 32]], points: &mut Vec<Option<Affine>>) {
         points.clear();
         for xs in xs.chunks(lift::LANES) {
+            // JUSTIFICATION: features that are found at run time.
             // SAFETY: `self` exists, so `new` has found the features that this function needs.
             unsafe { lift::lift(xs, points) };
         }

@@ -52,9 +52,9 @@ impl Verifier {
 
     /// Verifies each item, in order, with the answers of [`Verifier::verify`].
     ///
-    /// The more items, the less each costs: see `docs/batch-verification.md`. What is wrong in a
-    /// slice changes the time and no other answer. Like any batch of BIP-340 it can be fooled in
-    /// theory: by one batch in 2^115, and no one can tell which without trying.
+    /// The more items, the less each costs: `docs/batch-verification.md` has the figures. What is wrong
+    /// in a slice changes the time and no other answer. As in any batch of BIP-340, a wrong signature
+    /// can pass by chance: in one of 2^118 batches, be they chosen as they may.
     pub fn verify_batch(&self, items: &[Item]) -> Vec<bool> {
         let mut verdicts = vec![false; items.len()];
         let mut workspace = None;

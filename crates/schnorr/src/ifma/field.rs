@@ -109,6 +109,7 @@ impl Fe8 {
         let mut limbs = [splat(0); 5];
         for (index, limb) in limbs.iter_mut().enumerate() {
             let lanes: [u64; 8] = std::array::from_fn(|lane| elements[lane][index]);
+            // JUSTIFICATION: no safe function moves a register from or to memory.
             // SAFETY: `lanes` is 64 readable bytes; the load asks for no alignment.
             *limb = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
         }
@@ -122,11 +123,13 @@ impl Fe8 {
         let last = rows.iter().max().expect("there are eight");
         assert!((*last as usize) < table.len() && offset <= 5);
         let places: [u64; 8] = rows.map(|row| u64::from(row) * 10);
+        // JUSTIFICATION: no safe function moves a register from or to memory.
         // SAFETY: `places` is 64 readable bytes; the load asks for no alignment.
         let places = unsafe { _mm512_loadu_si512(places.as_ptr().cast()) };
         let mut limbs = [splat(0); 5];
         for (index, limb) in limbs.iter_mut().enumerate() {
             let base = table.as_ptr().cast::<i64>().wrapping_add(offset + index);
+            // JUSTIFICATION: without gathering, eight rows would be transposed on the stack.
             // SAFETY: each lane reads the u64 at `10 row + offset + index` of `table`, and that is in
             // bounds: `row` is below the table's length and `offset + index` below 10.
             *limb = unsafe { _mm512_i64gather_epi64::<8>(places, base) };
@@ -140,6 +143,7 @@ impl Fe8 {
         let mut elements = [[0; 5]; 8];
         for (index, limb) in self.0.iter().enumerate() {
             let mut lanes = [0u64; 8];
+            // JUSTIFICATION: no safe function moves a register from or to memory.
             // SAFETY: `lanes` is 64 writable bytes; the store asks for no alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), *limb) };
             for (element, lane) in elements.iter_mut().zip(lanes) {

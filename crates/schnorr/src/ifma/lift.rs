@@ -84,6 +84,7 @@ mod tests {
         for chunk in elements.as_chunks::<LANES>().0 {
             let lanes = chunk.map(|bytes| limbs(&bytes));
             let (eights, _) = lanes.as_chunks::<8>();
+            // JUSTIFICATION: features that are found at run time.
             // SAFETY: `Ifma::new` has found the features.
             let roots = unsafe {
                 roots(&[Fe8::load(&eights[0]), Fe8::load(&eights[1])]).map(|roots| roots.store())

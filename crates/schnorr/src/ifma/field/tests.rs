@@ -19,6 +19,7 @@ fn operations_are_k256s() {
         let [a, b]: [[[u8; 32]; 8]; 2] = std::array::from_fn(|_| {
             std::array::from_fn(|_| elements[rng.random_range(0..elements.len())])
         });
+        // JUSTIFICATION: features that are found at run time.
         // SAFETY: `Ifma::new` has found the features.
         let results = unsafe { all_operations(&a.map(|a| limbs(&a)), &b.map(|b| limbs(&b))) };
         for lane in 0..8 {
@@ -115,6 +116,7 @@ fn zeros_and_inverses_are_found() {
         {
             *limbs = if lane % 2 == 0 { [0; 5] } else { P };
         }
+        // JUSTIFICATION: features that are found at run time.
         // SAFETY: `Ifma::new` has found the features.
         unsafe { check_zeros(&lanes, mask) };
     }
@@ -142,6 +144,7 @@ fn gathering_reads_the_named_rows() {
         (0..20).map(|row| std::array::from_fn(|i| row * 10 + i as u64)).collect();
     let rows = [19, 0, 7, 7, 3, 18, 1, 2];
     for offset in [0, 5] {
+        // JUSTIFICATION: features that are found at run time.
         // SAFETY: `Ifma::new` has found the features.
         let lanes = unsafe { Fe8::gather(&table, &rows, offset).store() };
         for (lane, row) in lanes.iter().zip(rows) {
