@@ -34,7 +34,7 @@ pub const FANOUT_INBOX_MESSAGES: usize = 8192;
 pub const EXPIRE_EVENTS_MAX: usize = 10_000;
 
 /// How long one slice of a scan may run before other connections get their turn.
-pub const SCAN_SLICE_MAX: Duration = Duration::from_millis(2);
+pub const SCAN_SLICE_MAX: Duration = Duration::from_millis(1);
 
 /// Events in one slice of a scan.
 pub const SCAN_SLICE_EVENTS_MAX: usize = 512;
