@@ -4,7 +4,8 @@
 //!
 //! All ways of a table are measured by turns in one run, in rounds of a few milliseconds, in one order
 //! and then in the other, so that whatever else the machine does falls on all of them. The median
-//! and the least of the rounds are shown; the least is what an idle machine would show.
+//! and the least of the rounds are shown, and the median share of the first column's time in the same
+//! round; the least is what an idle machine would show.
 #![allow(clippy::print_stdout, reason = "a benchmark reports")]
 
 mod corpus;
@@ -15,7 +16,7 @@ use std::hint::black_box;
 use zeolite_schnorr::{Backend, Item, Verifier};
 
 use self::corpus::{Authors, Corpus};
-use self::table::{Way, measure};
+use self::table::{Way, header, measure};
 
 /// Room for every key of a corpus.
 const CACHE_KEYS: usize = 1 << 16;
@@ -35,8 +36,9 @@ fn main() {
     for authors in [Authors::Distinct, Authors::Zipf] {
         let corpus = Corpus::new(largest, authors);
         println!("\n{authors:?}: {largest} signatures by {} keys, us per signature", corpus.keys());
+        header("batch", &ways(&corpus, sizes[0]));
         for &size in sizes {
-            compare(&corpus, size, rounds);
+            measure(&size.to_string(), ways(&corpus, size), rounds);
         }
     }
     let corpus = Corpus::new(256, Authors::Distinct);
@@ -46,19 +48,15 @@ fn main() {
     forced_points(&corpus, rounds);
 }
 
-fn batches<'a>(name: &str, backend: Backend, items: &'a [Item], size: usize) -> Way<'a> {
-    let verifier = Verifier::with_backend(CACHE_KEYS, backend);
-    let mut slices = items.chunks_exact(size).cycle();
-    Way::new(name, move || {
-        let slice = slices.next().expect("a corpus is not empty");
-        assert!(verifier.verify_batch(black_box(slice)).iter().all(|good| *good));
-        size
-    })
-}
-
-/// Batches whose keys were never seen.
-fn cold_batches<'a>(name: &str, backend: Backend, items: &'a [Item], size: usize) -> Way<'a> {
-    let verifier = Verifier::with_backend(0, backend);
+/// Batches by a verifier that remembers so many keys: with none, each batch's keys are new to it.
+fn batches<'a>(
+    name: &str,
+    backend: Backend,
+    cache_keys: usize,
+    items: &'a [Item],
+    size: usize,
+) -> Way<'a> {
+    let verifier = Verifier::with_backend(cache_keys, backend);
     let mut slices = items.chunks_exact(size).cycle();
     Way::new(name, move || {
         let slice = slices.next().expect("a corpus is not empty");
@@ -95,19 +93,19 @@ fn c_library<'a>(corpus: &'a Corpus) -> Way<'a> {
     })
 }
 
-fn compare(corpus: &Corpus, size: usize, rounds: usize) {
+fn ways(corpus: &Corpus, size: usize) -> Vec<Way<'_>> {
     let items = &corpus.items;
-    let mut ways = vec![singles(items), c_library(corpus)];
-    ways.push(batches("portable", Backend::Portable, items, size));
+    let mut ways = vec![c_library(corpus), singles(items)];
+    ways.push(batches("portable", Backend::Portable, CACHE_KEYS, items, size));
     if Backend::Ifma.is_available() {
-        ways.push(batches("ifma", Backend::Ifma, items, size));
-        ways.push(cold_batches("ifma, new keys", Backend::Ifma, items, size));
+        ways.push(batches("ifma", Backend::Ifma, CACHE_KEYS, items, size));
+        ways.push(batches("ifma, new keys", Backend::Ifma, 0, items, size));
     }
-    measure(&format!("{size}"), ways, rounds);
+    ways
 }
 
 fn wrong_ones(corpus: &Corpus, rounds: usize) {
-    for backend in [Backend::Portable, Backend::Ifma].into_iter().filter(|it| it.is_available()) {
+    for (row, backend) in backends().into_iter().enumerate() {
         let ways = [0, 1, 2, 4, 16, 64, 256].map(|wrong| {
             let verifier = Verifier::with_backend(CACHE_KEYS, backend);
             let mut items = corpus.items.clone();
@@ -121,12 +119,12 @@ fn wrong_ones(corpus: &Corpus, rounds: usize) {
                 items.len()
             })
         });
-        measure(&format!("{backend:?}"), ways.into(), rounds);
+        row_of(row, backend, ways.into(), rounds);
     }
 }
 
 fn forced_points(corpus: &Corpus, rounds: usize) {
-    for backend in [Backend::Portable, Backend::Ifma].into_iter().filter(|it| it.is_available()) {
+    for (row, backend) in backends().into_iter().enumerate() {
         let forced = [
             ("plain", corpus.items.clone()),
             ("one twice", corpus.with_repeats(1)),
@@ -140,6 +138,17 @@ fn forced_points(corpus: &Corpus, rounds: usize) {
                 items.len()
             })
         });
-        measure(&format!("{backend:?}"), ways.into(), rounds);
+        row_of(row, backend, ways.into(), rounds);
     }
+}
+
+fn backends() -> Vec<Backend> {
+    [Backend::Portable, Backend::Ifma].into_iter().filter(|it| it.is_available()).collect()
+}
+
+fn row_of(row: usize, backend: Backend, ways: Vec<Way<'_>>, rounds: usize) {
+    if row == 0 {
+        header("back end", &ways);
+    }
+    measure(&format!("{backend:?}").to_lowercase(), ways, rounds);
 }

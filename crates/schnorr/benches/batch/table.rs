@@ -22,7 +22,14 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Prints a row: the median and the least time of each way.
+/// Prints the names of the ways that rows will have.
+pub(crate) fn header(first: &str, ways: &[Way<'_>]) {
+    let names: String = ways.iter().map(|way| format!(" {} |", way.name)).collect();
+    println!("\n| {first} |{names}\n|---|{}", "---:|".repeat(ways.len()));
+}
+
+/// Prints a row. Each cell has the median, the least, and the median of the shares of the time that the
+/// first way took in the same round.
 pub(crate) fn measure(row: &str, mut ways: Vec<Way<'_>>, rounds: usize) {
     let mut times = vec![Vec::new(); ways.len()];
     // The first round fills caches and buffers.
@@ -38,9 +45,15 @@ pub(crate) fn measure(row: &str, mut ways: Vec<Way<'_>>, rounds: usize) {
             times[index].push(ways[index].time());
         }
     }
-    let cells = ways.iter().zip(&mut times).map(|(way, times)| {
-        times.sort_by(f64::total_cmp);
-        format!(" {} {:.2} ({:.2}) |", way.name, times[times.len() / 2], times[0])
+    let cells = times.iter().map(|way| {
+        let shares = way.iter().zip(&times[0]).map(|(time, first)| time / first);
+        let (median, least) = (middle(way.clone()), way.iter().copied().fold(f64::MAX, f64::min));
+        format!(" {median:.1} ({least:.1}) {:.2}x |", middle(shares.collect()))
     });
     println!("| {row} |{}", cells.collect::<String>());
+}
+
+fn middle(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
