@@ -90,9 +90,10 @@ impl Registry {
         self.conns.lock().len()
     }
 
-    /// Pings the silent and closes the dead.
-    pub(crate) fn ping_silent(&self) {
-        for conn in self.all() {
+    /// Pings the silent and closes the dead, among every `of`-th connection from the `nth`: so
+    /// thousands of pings do not go out at once.
+    pub(crate) fn ping_silent(&self, nth: u64, of: u64) {
+        for conn in self.select(|id| id.0 % of == nth % of) {
             match conn.silent_rounds() {
                 0 => {}
                 1..=PINGS_UNANSWERED_MAX => conn.outbox.ping(),
@@ -103,12 +104,13 @@ impl Registry {
 
     /// Closes every connection: what waits goes out first.
     pub(crate) fn close_all(&self) {
-        for conn in self.all() {
+        for conn in self.select(|_| true) {
             conn.outbox.close(1001, "relay is stopping");
         }
     }
 
-    fn all(&self) -> Vec<Arc<Conn>> {
-        self.conns.lock().values().cloned().collect()
+    fn select(&self, wanted: impl Fn(ConnId) -> bool) -> Vec<Arc<Conn>> {
+        let conns = self.conns.lock();
+        conns.iter().filter(|(id, _)| wanted(**id)).map(|(_, conn)| Arc::clone(conn)).collect()
     }
 }

@@ -84,8 +84,8 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
         accept(listener, Arc::clone(&threads.hub), Arc::new(Site::new(&config)))
     });
     spawn_until(&runtime, &stop_accepting, every_second(&threads));
-    let ping = Duration::from_secs(config.server.ping_s);
-    spawn_until(&runtime, &stop_accepting, ping_silent(Arc::clone(&threads.hub), ping));
+    let pinging = ping_silent(Arc::clone(&threads.hub), config.server.ping_s);
+    spawn_until(&runtime, &stop_accepting, pinging);
     let failed = threads.failed.clone();
     Ok(RunningRelay {
         addr,
@@ -131,12 +131,13 @@ fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static 
     }
 }
 
-async fn ping_silent(hub: Arc<Hub>, period: Duration) {
-    let mut round = interval(period);
-    round.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        round.tick().await;
-        hub.registry.ping_silent();
+/// Looks at each connection once in `period_s`, at some of them every second.
+async fn ping_silent(hub: Arc<Hub>, period_s: u64) {
+    let mut second = interval(Duration::from_secs(1));
+    second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for nth in 0.. {
+        second.tick().await;
+        hub.registry.ping_silent(nth, period_s.max(1));
     }
 }
 

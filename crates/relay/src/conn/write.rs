@@ -20,6 +20,7 @@ use crate::registry::Seat;
 /// had read beyond the request.
 pub(crate) async fn run(hub: Arc<Hub>, seat: Seat, socket: TcpStream, early: Bytes) {
     let conn = hub.registry.enter(&seat);
+    tracing::debug!(conn = %conn.id, "connected");
     let (read_half, write_half) = socket.into_split();
     let reader = read::run(Arc::clone(&hub), Arc::clone(&conn), read_half, early);
     let mut reader = tokio::spawn(reader);
@@ -37,6 +38,7 @@ async fn leave(hub: &Hub, conn: &Conn) {
     conn.lane.clear();
     hub.tell_fanout(FanoutIn::Disconnect(conn.id)).await;
     hub.registry.leave(conn.id);
+    tracing::debug!(conn = %conn.id, "left");
 }
 
 /// Writes until the outbox is closed, then ends the stream. An idle connection holds no buffer.
