@@ -20,6 +20,7 @@ pub(crate) fn store_options(config: &Config) -> Options {
         head_events_max: config.store.head_events_max,
         head_bytes_max: config.store.head_bytes_max,
         own_urls: config.relay.urls.clone(),
+        ..Options::default()
     }
 }
 

@@ -124,7 +124,9 @@ impl Committer {
         let new_events = batches.iter().map(|batch| batch.events.len()).sum();
         self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
         let keys_max = keys_max(&inner, &txn)?;
-        let purged = purge_slice(&inner.tables, &mut txn, done.indexed_through, keys_max)?;
+        let events_min = inner.options.purge_events_min;
+        let purged =
+            purge_slice(&inner.tables, &mut txn, done.indexed_through, events_min, keys_max)?;
         if !done.is_worth_a_commit && purged == 0 {
             return Ok(false);
         }

@@ -9,7 +9,6 @@ use zeolite_proto::Seq;
 
 use crate::env::{Table, Tables};
 use crate::head::Head;
-use crate::limits::FLUSH_KEYS_MIN;
 use crate::options::Options;
 use crate::run::Run;
 
@@ -153,7 +152,7 @@ pub(crate) fn slice_keys(
     if room == 0 {
         return keys_left;
     }
-    (keys_left * new_events / room).max(FLUSH_KEYS_MIN)
+    (keys_left * new_events / room).max(options.flush_keys_min)
 }
 
 #[cfg(test)]
@@ -173,7 +172,7 @@ mod tests {
         assert!(!is_due(&head(499), &options));
         assert!(is_due(&head(500), &options));
         for (events, new_events, expected) in [
-            (500, 0, FLUSH_KEYS_MIN),
+            (500, 0, 2_048),
             (500, 1, 4_000),
             (500, 100, 400_000),
             (900, 1, 20_000),

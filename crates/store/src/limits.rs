@@ -27,11 +27,11 @@ pub(crate) const READERS_MAX: u32 = 1_024;
 
 /// Keys that a flush writes in one commit while the head has room. One put takes about 0.4 us in
 /// sorted order on a store of 1M events, so this adds about 1 ms to a commit.
-pub(crate) const FLUSH_KEYS_MIN: usize = 2_048;
+pub const FLUSH_KEYS_MIN_DEFAULT: usize = 2_048;
 
 /// Removed events whose keys one commit purges while the graveyard is small. With nine keys each
 /// at about 1 us, this adds about 0.6 ms to a commit.
-pub(crate) const PURGE_EVENTS_MIN: usize = 64;
+pub const PURGE_EVENTS_MIN_DEFAULT: usize = 64;
 
 /// Events that one call to the admitter removes on behalf of requests to vanish. Each costs a
 /// look at its record and about ten keys to purge.

@@ -1,6 +1,9 @@
 //! What an operator chooses about a store.
 
-use crate::limits::{HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT, MAP_BYTES_DEFAULT};
+use crate::limits::{
+    FLUSH_KEYS_MIN_DEFAULT, HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT, MAP_BYTES_DEFAULT,
+    PURGE_EVENTS_MIN_DEFAULT,
+};
 
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,10 @@ pub struct Options {
     pub head_events_max: usize,
     /// Bytes of keys in the head above which flushing takes precedence over short commits.
     pub head_bytes_max: usize,
+    /// Index entries that a commit takes along to disk while the head has room.
+    pub flush_keys_min: usize,
+    /// Removed events whose index entries a commit takes from disk while few are waiting.
+    pub purge_events_min: usize,
     /// The URLs under which this relay is reached: whom requests to vanish are addressed to
     /// (NIP-62).
     pub own_urls: Vec<String>,
@@ -39,6 +46,8 @@ impl Default for Options {
             map_bytes: MAP_BYTES_DEFAULT,
             head_events_max: HEAD_EVENTS_MAX_DEFAULT,
             head_bytes_max: HEAD_BYTES_MAX_DEFAULT,
+            flush_keys_min: FLUSH_KEYS_MIN_DEFAULT,
+            purge_events_min: PURGE_EVENTS_MIN_DEFAULT,
             own_urls: Vec::new(),
         }
     }

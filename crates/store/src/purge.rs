@@ -12,7 +12,7 @@ use zeolite_proto::{EventRef, Seq};
 use crate::env::{Tables, seq_key, seq_of_key};
 use crate::error::ReadError;
 use crate::keys::{INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry};
-use crate::limits::{KEYS_PER_EVENT, PURGE_EVENTS_MIN};
+use crate::limits::KEYS_PER_EVENT;
 
 /// Takes an event out of the log and writes down the keys it leaves behind. False if it was not
 /// there.
@@ -56,18 +56,19 @@ pub(crate) fn read_grave(grave: &[u8]) -> Result<(TimelineEntry, Vec<IndexKey>),
 }
 
 /// Deletes the keys of some removed events up to `indexed_through`: more of them the more are
-/// waiting, but about `keys_max` keys at most. Returns how many events that were.
+/// waiting and at least `events_min`, but about `keys_max` keys at most. Returns how many events that were.
 pub(crate) fn purge_slice(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
     indexed_through: Seq,
+    events_min: usize,
     keys_max: usize,
 ) -> Result<usize, ReadError> {
     let waiting = tables.graveyard.len(txn)?;
     if waiting == 0 {
         return Ok(0);
     }
-    let wanted = PURGE_EVENTS_MIN.max(usize::try_from(waiting / 64).unwrap_or(usize::MAX));
+    let wanted = events_min.max(usize::try_from(waiting / 64).unwrap_or(usize::MAX));
     let events_max = wanted.min(keys_max / KEYS_PER_EVENT).max(1);
     let (mut seqs, mut keys, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     let through = seq_key(indexed_through);

@@ -21,6 +21,7 @@ fn options() -> Options {
     // So small that runs are merged, drained and dropped all the time.
     Options {
         head_events_max: 120,
+        flush_keys_min: 50,
         durability: Durability::Fast,
         map_bytes: 1 << 30,
         ..Options::default()

@@ -46,6 +46,8 @@ impl Workload {
 fn options(seed: u64) -> Options {
     Options {
         head_events_max: [4, 64, 1 << 18][usize::try_from(seed % 3).expect("small")],
+        flush_keys_min: 1 + usize::try_from(seed % 50).expect("small"),
+        purge_events_min: 1,
         durability: [Durability::Durable, Durability::Relaxed, Durability::Fast]
             [usize::try_from(seed / 3 % 3).expect("small")],
         map_bytes: 1 << 30,

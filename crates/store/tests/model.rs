@@ -17,6 +17,8 @@ const STEPS: usize = 120;
 fn options(rng: &mut TestRng) -> Options {
     Options {
         head_events_max: *[2, 8, 40, 1 << 18].get(rng.random_range(0..4)).expect("in range"),
+        flush_keys_min: rng.random_range(1..20),
+        purge_events_min: rng.random_range(1..3),
         durability: Durability::Fast,
         map_bytes: 1 << 30,
         ..Options::default()
@@ -102,6 +104,7 @@ impl Model {
         assert_eq!(self.world.all(self.now), expected);
         let mut replayed = self.world.replay();
         // A replay gives expired events too, as long as they were not removed.
+        assert!(replayed.iter().all(|id| self.oracle.get(id).is_some()), "nothing else");
         replayed.retain(|id| expected.contains(id));
         replayed.sort_unstable();
         let mut sorted = expected;

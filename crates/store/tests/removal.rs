@@ -115,9 +115,15 @@ fn expiry_goes_on_where_it_stopped() {
 }
 
 /// An operator's removal leaves no tombstone: the event may come back, under another seq, and the
-/// purge of its first life does not touch the second.
+/// purge of its first life does not touch the second, be it in the head or on disk.
 #[test]
 fn removed_events_may_come_back() {
+    for is_flushed in [false, true] {
+        remove_and_return(is_flushed);
+    }
+}
+
+fn remove_and_return(is_flushed: bool) {
     let mut factory = Factory::unsigned(4);
     let note = factory.note(0, 100, "again");
     let mut world = small_world();
@@ -125,7 +131,9 @@ fn removed_events_may_come_back() {
         panic!("the note is new");
     };
     world.commit_all();
-    world.flush_all();
+    if is_flushed {
+        world.flush_all();
+    }
     assert_eq!(world.remove(&[first, Seq(99)]), 1);
     assert_eq!(world.remove(&[first]), 0);
     let [Outcome::Stored(second)] = world.admit(std::slice::from_ref(&note), NOW)[..] else {
