@@ -131,14 +131,86 @@ impl MergedRun {
 
     /// Puts the run into the head.
     pub(crate) fn publish(self, head: &mut Head) {
-        let kept = head.runs.len().saturating_sub(self.replaces.len());
-        let is_current = kept >= head.draining
-            && std::iter::zip(&head.runs[kept..], &self.replaces).all(|(a, b)| Arc::ptr_eq(a, b));
-        if is_current && !self.replaces.is_empty() {
+        // The committer may have begun to drain some of them meanwhile, or be done with it.
+        let mergeable = &head.runs[head.draining..];
+        let kept = mergeable.len().checked_sub(self.replaces.len());
+        let are_there = kept.is_some_and(|kept| {
+            std::iter::zip(&mergeable[kept..], &self.replaces).all(|(a, b)| Arc::ptr_eq(a, b))
+        });
+        if are_there {
+            let kept = head.runs.len() - self.replaces.len();
             head.runs.truncate(kept);
             head.runs.push(self.run);
         } else {
             head.runs.push(self.alone);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::IndexKey;
+    use zeolite_proto::EventId;
+
+    /// A run of one event with this seq.
+    fn run(seq: u64) -> Run {
+        let key = IndexKey::of_id(&EventId([seq as u8; 32]), Seq(seq));
+        Run::from_sorted(vec![key], Vec::new(), Seq(seq))
+    }
+
+    fn seqs(head: &Head) -> Vec<u64> {
+        let mut seqs: Vec<_> =
+            head.runs.iter().flat_map(|run| &run.index).map(|key| key.seq().0).collect();
+        seqs.sort_unstable();
+        seqs
+    }
+
+    /// Runs stay few, in seq order, and lose nothing.
+    #[test]
+    fn runs_are_merged_geometrically() {
+        let mut head = Head::default();
+        for seq in 1..=200 {
+            MergedRun::prepare(&head, run(seq)).publish(&mut head);
+            assert!(head.runs.len() <= 8, "{} runs of {seq} events", head.runs.len());
+            assert!(head.runs.is_sorted_by_key(|run| run.last_seq));
+        }
+        assert_eq!(seqs(&head), (1..=200).collect::<Vec<_>>());
+    }
+
+    /// What is being drained stays as it is, also if the drain begins, or ends, between the two
+    /// steps of a merge.
+    #[test]
+    fn draining_runs_are_not_merged() {
+        for (drained_before, drained_between) in [(1, 1), (0, 1), (0, 3)] {
+            let mut head = Head::default();
+            for seq in 1..=3 {
+                head.runs.push(Arc::new(run(seq)));
+            }
+            head.draining = drained_before;
+            let merged = MergedRun::prepare(&head, run(4));
+            head.draining = drained_between;
+            merged.publish(&mut head);
+            let frozen = head.runs[..drained_between].iter().map(|run| run.index.len());
+            assert!(frozen.eq(std::iter::repeat_n(1, drained_between)), "untouched");
+            assert_eq!(seqs(&head), [1, 2, 3, 4]);
+        }
+        let mut head = Head { runs: vec![Arc::new(run(1))], ..Head::default() };
+        let merged = MergedRun::prepare(&head, run(2));
+        head.runs.clear();
+        merged.publish(&mut head);
+        assert_eq!(seqs(&head), [2], "the first one is on disk by then");
+    }
+
+    /// A failed commit takes back exactly what lies above the durable seq.
+    #[test]
+    fn rolling_back_cuts_runs() {
+        let mut head = Head::default();
+        for seq in 1..=9 {
+            MergedRun::prepare(&head, run(seq)).publish(&mut head);
+        }
+        head.roll_back(Seq(6), Arc::default());
+        assert_eq!(seqs(&head), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(head.last_seq, Seq(6));
     }
 }
