@@ -12,7 +12,7 @@ use crate::batch::{Batch, PendingBatch};
 use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
 use crate::error::{CommitError, OpenError, ReadError};
 use crate::flush::{Drain, is_due, slice_keys};
-use crate::limits::{FLUSH_KEYS_MAX, STALE_READERS_COMMITS};
+use crate::limits::{FLUSH_ALL_KEYS, FLUSH_KEYS_MAX, STALE_READERS_COMMITS};
 use crate::options::Durability;
 use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
@@ -184,7 +184,7 @@ impl Committer {
         }
         let Some(drain) = &mut self.drain else { return Ok(()) };
         let keys = if flush {
-            FLUSH_KEYS_MAX
+            FLUSH_ALL_KEYS
         } else {
             slice_keys(drain.keys_left(), new_events, &head, &self.inner.options)
         };
