@@ -22,6 +22,6 @@ mod verify;
 pub(crate) use admit::AdmitterThread;
 pub use answer::{Answer, Verdict};
 pub(crate) use commit::commit;
-pub(crate) use queue::{Ingest, Queue};
+pub(crate) use queue::{Ingest, Queue, SubmissionBatch};
 pub use verify::CheckedSlice;
 pub(crate) use verify::Verifiers;

@@ -1,6 +1,7 @@
 //! From the socket to the session.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +22,7 @@ use super::meter::Meter;
 use crate::clock;
 use crate::hub::Hub;
 use crate::inbox::FanoutIn;
+use crate::ingest::SubmissionBatch;
 use crate::limits::{CLOSE_DRAIN_BYTES_MAX, MESSAGE_REST_MAX};
 use crate::query::Job;
 use crate::subscription::Subscription;
@@ -43,7 +45,8 @@ pub(super) async fn run(hub: Arc<Hub>, conn: Arc<Conn>, socket: OwnedReadHalf, e
     let _closes = CloseOnDrop(Arc::clone(&conn));
     let given = AtomicU64::new(0);
     let mut meter = Meter::new(early, socket, &given);
-    let mut reader = Reader::new(hub, Arc::clone(&conn));
+    let batch = SubmissionBatch::default();
+    let mut reader = Reader::new(&hub, &conn, &batch);
     let end = reader.read_all(&mut meter).await;
     drop(reader);
     match end {
@@ -81,9 +84,11 @@ async fn drain(meter: &mut Meter<'_>) {
     }
 }
 
-struct Reader {
-    hub: Arc<Hub>,
-    conn: Arc<Conn>,
+struct Reader<'a> {
+    hub: &'a Hub,
+    conn: &'a Arc<Conn>,
+    /// Events that were read and not handed over.
+    batch: &'a SubmissionBatch,
     session: Session,
     assembler: Assembler,
     subscriptions: HashMap<SubKey, Arc<Subscription>, FxBuildHasher>,
@@ -91,8 +96,8 @@ struct Reader {
     read_bytes: u64,
 }
 
-impl Reader {
-    fn new(hub: Arc<Hub>, conn: Arc<Conn>) -> Self {
+impl<'a> Reader<'a> {
+    fn new(hub: &'a Hub, conn: &'a Arc<Conn>, batch: &'a SubmissionBatch) -> Self {
         Self {
             session: Session::new(Arc::clone(&hub.session)),
             assembler: Assembler::new(hub.session.message_bytes_max),
@@ -100,6 +105,7 @@ impl Reader {
             read_bytes: 0,
             hub,
             conn,
+            batch,
         }
     }
 
@@ -108,8 +114,16 @@ impl Reader {
             if let Err(end) = self.wait(meter).await {
                 return end;
             }
+            let (hub, batch) = (self.hub, self.batch);
             // Boxed, so that a connection that waits for its client does not hold its place.
-            if let Err(end) = Box::pin(self.read_burst(meter)).await {
+            let mut burst = Box::pin(self.read_burst(meter));
+            let burst = poll_fn(|cx| {
+                let polled = burst.as_mut().poll(cx);
+                // Read to its end, or waiting: for the rest of a frame, for room, for a permit.
+                hub.ingest.submit(batch);
+                polled
+            });
+            if let Err(end) = burst.await {
                 return end;
             }
         }
@@ -195,7 +209,11 @@ impl Reader {
                 self.hub.metrics.refused(prefix);
                 self.conn.outbox.reply_json(&reply);
             }
-            Effect::Ingest(event) => self.hub.ingest.submit(&self.conn, event).await,
+            Effect::Ingest(event) => {
+                if self.batch.push(self.hub.ingest.let_in(self.conn, event).await) {
+                    self.hub.ingest.submit(self.batch);
+                }
+            }
             Effect::Query { key, sub, filters } => self.query(key, sub, filters),
             Effect::Count { sub, filters } => self.count(sub, filters).await,
             Effect::Unsubscribe(key) => self.unsubscribe(key).await,
@@ -208,17 +226,17 @@ impl Reader {
     }
 
     fn query(&mut self, key: SubKey, sub: SubId, filters: Arc<[Filter]>) {
-        let subscription = Subscription::new(Arc::clone(&self.conn), key, sub, filters);
+        let subscription = Subscription::new(Arc::clone(self.conn), key, sub, filters);
         self.subscriptions.insert(key, Arc::clone(&subscription));
         self.hub.metrics.subscriptions.increment(1.0);
         self.hub.metrics.queries.increment(1);
-        self.hub.lanes.push(&self.conn, Job::query(subscription));
+        self.hub.lanes.push(self.conn, Job::query(subscription));
     }
 
     async fn count(&mut self, sub: SubId, filters: Arc<[Filter]>) {
         self.conn.lane.count_room().await;
         self.hub.metrics.counts.increment(1);
-        self.hub.lanes.push(&self.conn, Job::count(Arc::clone(&self.conn), sub, filters));
+        self.hub.lanes.push(self.conn, Job::count(Arc::clone(self.conn), sub, filters));
     }
 
     async fn unsubscribe(&mut self, key: SubKey) {
@@ -235,7 +253,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for Reader<'_> {
     fn drop(&mut self) {
         self.hub.metrics.subscriptions.decrement(self.subscriptions.len() as f64);
     }

@@ -32,9 +32,9 @@ impl Ingest {
         }
     }
 
-    /// Queues an event. When too many are under way the publisher waits: its reader reads nothing
+    /// Lets an event in. When too many are under way the publisher waits: its reader reads nothing
     /// more meanwhile, and TCP tells the client.
-    pub(crate) async fn submit(&self, conn: &Arc<Conn>, event: Event) {
+    pub(crate) async fn let_in(&self, conn: &Arc<Conn>, event: Event) -> Submission {
         self.metrics.events_received.increment(1);
         let cost_bytes = event.record_bytes().clamp(self.cost_bytes_min, INGEST_BYTES_MAX);
         let permits = u32::try_from(cost_bytes).expect("the bound is below 4 GiB");
@@ -43,7 +43,15 @@ impl Ingest {
         conn.outbox.ingest_began(cost_bytes);
         let id = event.view().id();
         let origin = Origin { conn: Arc::clone(conn), id, cost_bytes, _permit: permit };
-        self.queue.push(Submission { origin, event });
+        Submission { origin, event }
+    }
+
+    /// Hands over what was let in.
+    pub(crate) fn submit(&self, batch: &SubmissionBatch) {
+        let mut batch = batch.0.lock();
+        if !batch.is_empty() {
+            self.queue.push(std::mem::take(&mut *batch));
+        }
     }
 
     /// Waits until no event is on its way. Whoever submits one meanwhile waits as well.
@@ -58,6 +66,21 @@ impl Ingest {
 pub(crate) struct Submission {
     pub(crate) origin: Origin,
     pub(crate) event: Event,
+}
+
+/// What one connection sent in one go. Waking a verifier costs more than parsing an event, and a
+/// slice of many is verified at a fraction of the cost of each alone, so events are handed over
+/// together: as soon as their reader would have to wait for anything, or has as many as a slice.
+#[derive(Default)]
+pub(crate) struct SubmissionBatch(Mutex<Vec<Submission>>);
+
+impl SubmissionBatch {
+    /// Adds one; true if it is time to hand over.
+    pub(crate) fn push(&self, submission: Submission) -> bool {
+        let mut batch = self.0.lock();
+        batch.push(submission);
+        batch.len() >= VERIFY_SLICE_EVENTS_SHARED
+    }
 }
 
 /// The queue between sessions and verifiers. [`Ingest`] bounds it.
@@ -86,8 +109,8 @@ impl Queue {
         Self { state: Mutex::default(), filled: Condvar::new(), takers }
     }
 
-    fn push(&self, submission: Submission) {
-        self.state.lock().submissions.push_back(submission);
+    fn push(&self, submissions: Vec<Submission>) {
+        self.state.lock().submissions.extend(submissions);
         self.filled.notify_one();
     }
 
