@@ -1,6 +1,6 @@
 //! One WebSocket connection.
 //!
-//! [`read`] turns frames into messages and runs the session; [`write`] empties the outbox into the
+//! `read` turns frames into messages and runs the session; `write` empties the outbox into the
 //! socket and owns the connection's end. Everything else reaches the client through its [`Conn`].
 
 mod message;

@@ -1,6 +1,6 @@
 //! What the threads say to one another: one closed enum for each inbox.
 //!
-//! [`topology`](crate::topology) shows who holds which end. Every inbox is bounded; its enum says
+//! `topology.rs` shows who holds which end. Every inbox is bounded; its enum says
 //! what happens when it is full.
 
 use std::sync::Arc;
