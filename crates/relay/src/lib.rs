@@ -1,30 +1,37 @@
 //! zeolite-relay: a Nostr relay. Sockets, threads and the command line around the pure crates.
 
+// The command line.
 pub mod cli;
 pub mod commands;
 pub mod config;
 
+// A running relay: its threads and channels, and what bounds them.
+pub mod inbox;
+pub mod limits;
+mod server;
+mod settings;
+mod topology;
+
+// Sockets, HTTP, and one connection after its upgrade.
 mod accept;
-mod clock;
 pub mod conn;
 mod descriptors;
-pub mod fanout;
-mod fanout_thread;
 pub mod frames;
 mod http;
 mod hub;
-pub mod inbox;
-pub mod ingest;
 mod landing;
-pub mod limits;
-mod metrics;
 mod nip11;
 pub mod outbox;
-pub mod query;
 mod registry;
-mod server;
-mod settings;
 pub mod subscription;
-mod topology;
+
+// Events in, answers and live events out.
+pub mod fanout;
+mod fanout_thread;
+pub mod ingest;
+pub mod query;
+
+mod clock;
+mod metrics;
 
 pub use server::{RunningRelay, serve, start};
