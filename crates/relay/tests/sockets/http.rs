@@ -1,5 +1,6 @@
 //! What HTTP answers on the relay's address.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
@@ -149,4 +150,21 @@ fn metrics_count_what_they_say() {
         assert!(after.lines().any(|found| found == line), "no {line} in {after}");
     }
     assert_eq!(series(&after), before);
+}
+
+/// The operators' page names every series, and none that does not exist.
+#[test]
+fn every_series_is_documented() {
+    let relay = relay(|_| {});
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let documented: BTreeSet<&str> = page
+        .split('`')
+        .filter(|code| code.starts_with("zeolite_"))
+        .map(|code| code.split('{').next().unwrap())
+        .collect();
+    let answer = get(&relay, "/metrics", "");
+    let types = answer.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let served: BTreeSet<&str> = types.map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(documented, served);
 }
