@@ -15,6 +15,8 @@ pub(crate) struct Run {
     pub(crate) events: usize,
     pub(crate) index: Vec<IndexKey>,
     pub(crate) timeline: Vec<TimelineEntry>,
+    /// How many of the index keys are of the id family: they come first.
+    ids: usize,
     id_filter: IdFilter,
 }
 
@@ -41,7 +43,7 @@ impl Run {
     ) -> Self {
         let ids = index.partition_point(|key| Family::of(key) == Some(Family::Id));
         let id_filter = IdFilter::new(&index[..ids]);
-        Self { last_seq, events: timeline.len(), index, timeline, id_filter }
+        Self { last_seq, events: timeline.len(), index, timeline, ids, id_filter }
     }
 
     /// The index keys of this id; usually none.
@@ -50,7 +52,8 @@ impl Run {
             return &[];
         }
         let (lowest, highest) = IndexKey::range_of_id(id);
-        let from = &self.index[self.index.partition_point(|key| *key < lowest)..];
+        let ids = &self.index[..self.ids];
+        let from = &ids[ids.partition_point(|key| *key < lowest)..];
         &from[..from.partition_point(|key| *key <= highest)]
     }
 
