@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     /// Why writes are refused, once a commit failed.
     stopped: OnceLock<String>,
     recovery: Recovery,
+    /// Another process may write to the store; this one does not.
+    is_read_only: bool,
 }
 
 impl Inner {
@@ -61,7 +63,7 @@ pub fn open(dir: &Path, options: Options) -> Result<(Store, Admitter, Committer)
     let lock = Arc::new(WriterLock::take(dir)?);
     let (env, tables) = env::open_writable(dir, &options)?;
     let own_urls = OwnUrls::new(&options.own_urls);
-    let (store, meta) = Store::assemble(dir, env, tables, options, own_urls)?;
+    let (store, meta) = Store::assemble(dir, env, tables, options, own_urls, false)?;
     let admitter = Admitter::new(&store, Arc::clone(&lock))?;
     let committer = Committer::new(&store, lock, &meta)?;
     Ok((store, admitter, committer))
@@ -69,10 +71,11 @@ pub fn open(dir: &Path, options: Options) -> Result<(Store, Admitter, Committer)
 
 impl Store {
     /// Opens a store that another process may be writing to. It shows what was committed when it
-    /// was opened, without what is removed later.
+    /// was opened or last [refreshed](Self::refresh), without what is removed later.
     pub fn open_read_only(dir: &Path) -> Result<Self, OpenError> {
         let (env, tables) = env::open_readable(dir)?;
-        Ok(Self::assemble(dir, env, tables, Options::default(), OwnUrls::Unknown)?.0)
+        let options = Options::default();
+        Ok(Self::assemble(dir, env, tables, options, OwnUrls::Unknown, true)?.0)
     }
 
     fn assemble(
@@ -81,6 +84,7 @@ impl Store {
         tables: Tables,
         options: Options,
         own_urls: OwnUrls,
+        is_read_only: bool,
     ) -> Result<(Self, Meta), OpenError> {
         let txn = env.read_txn()?;
         let meta = Meta::read(&tables, &txn)?;
@@ -98,8 +102,26 @@ impl Store {
             is_full: AtomicBool::new(false),
             stopped: OnceLock::new(),
             recovery,
+            is_read_only,
         };
         Ok((Self(Arc::new(inner)), meta))
+    }
+
+    /// Takes in what another process committed since this store was opened read-only; changes
+    /// nothing otherwise. It reads the tail of the log, as opening does.
+    ///
+    /// A long walk in the order of the log needs this at its end: an event that was replaced
+    /// meanwhile is not met any more, and what replaced it lies behind the ceiling.
+    pub fn refresh(&self) -> Result<(), OpenError> {
+        let inner = &self.0;
+        if !inner.is_read_only {
+            return Ok(());
+        }
+        let txn = inner.env.read_txn()?;
+        let meta = Meta::read(&inner.tables, &txn)?;
+        let (head, _) = recovery::rebuild_head(&inner.tables, &txn, &inner.keys, &meta)?;
+        inner.head.update(|current| *current = head);
+        Ok(())
     }
 
     /// The store as it is at this moment.

@@ -11,6 +11,10 @@ use crate::clock::now;
 pub(crate) const SLICE: SliceBudget =
     SliceBudget { events_max: 4096, time_max: Duration::from_millis(100) };
 
+/// How often a walk in the order of the log follows a busy writer to the log's new end. Each stretch
+/// is shorter than the one before, which it took to walk it.
+const REFRESHES_MAX: usize = 8;
+
 /// Takes the events of a walk.
 pub(crate) trait Visit {
     /// Takes one event; false ends the slice. No reader must be waited for here, since the
@@ -37,14 +41,16 @@ pub(crate) fn newest_first(
     }
 }
 
-/// Gives the events that one of the filters selects, in the order of the log, up to where it
-/// ended at the start. No filters select everything.
+/// Gives the events that one of the filters selects, in the order of the log. No filters select
+/// everything. Where another process goes on writing, it goes on to where the log ends by then, so
+/// that of an event that was replaced during the walk not both versions are missing.
 pub(crate) fn log_order(
     store: &Store,
     filters: &[Filter],
     visit: &mut impl Visit,
 ) -> anyhow::Result<()> {
-    let through = store.snapshot()?.ceiling();
+    let mut through = store.snapshot()?.ceiling();
+    let mut refreshes = 0;
     let now = now();
     let is_asked_for = |event: EventRef<'_>| {
         (filters.is_empty() || filters.iter().any(|filter| filter.matches(event)))
@@ -57,6 +63,11 @@ pub(crate) fn log_order(
         })?;
         if !visit.pause()? {
             break;
+        }
+        if after >= through && refreshes < REFRESHES_MAX {
+            refreshes += 1;
+            store.refresh()?;
+            through = store.snapshot()?.ceiling();
         }
     }
     Ok(())
