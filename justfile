@@ -36,6 +36,14 @@ bench-index:
 bench-store:
     cargo bench -p zeolite-store
 
-# Publish to arrival on 100, 1,000 and 5,000 real sockets, and idle connections
-bench-fanout:
-    cargo bench -p zeolite-relay
+# The relay over real sockets: live feed, broadcast, ingest, queries, idle connections, slow readers
+bench-sockets:
+    cargo bench -p zeolite-relay --bench sockets
+
+# Import and export, with and without verification
+bench-import:
+    cargo bench -p zeolite-relay --bench import
+
+# nostr-tools against the relay that runs on this machine; needs Node and npm
+check-nostr-tools:
+    npm install --prefix scripts/nostr-tools && node scripts/nostr-tools/check-relay.mjs
