@@ -39,8 +39,8 @@ pub const SCAN_SLICE_MAX: Duration = Duration::from_millis(1);
 /// Events in one slice of a scan.
 pub const SCAN_SLICE_EVENTS_MAX: usize = 512;
 
-/// Bytes of results added to an outbox at once: one or two writes to the socket.
-pub const SCAN_SLICE_BYTES: usize = 128 << 10;
+/// Bytes of results added to an outbox at once: one write to the socket.
+pub const SCAN_SLICE_BYTES: usize = 64 << 10;
 
 /// Query jobs of one connection beyond its subscriptions, that is COUNTs. The reader waits when
 /// there are more.

@@ -24,15 +24,17 @@ pub(crate) fn store_options(config: &Config) -> Options {
     }
 }
 
-/// Results stop at half of what live events may fill, so that a long answer leaves them room; a
-/// writer that takes half of that at a time never starves while a worker refills it.
+/// Results stop at an eighth of what live events may fill, 128 kB by default: a long answer leaves
+/// the live feed room, a thousand clients that ask for everything and read nothing hold 200 MB, and
+/// more does not make reading faster (less stays in the processor's cache). A worker refills while
+/// the writer empties the other half.
 pub(crate) fn outbox_bounds(config: &Config) -> OutboxBounds {
     let bytes_max = config.live.outbox_bytes_max;
     OutboxBounds {
-        results_high_bytes: bytes_max / 2,
-        low_bytes: bytes_max / 4,
+        results_high_bytes: bytes_max / 8,
+        low_bytes: bytes_max / 16,
         live_bytes_max: bytes_max,
-        reply_bytes_max: bytes_max / 4,
+        reply_bytes_max: bytes_max / 8,
         ingest_bytes_max: INGEST_BYTES_MAX / INGEST_SHARE_OF_CONNECTION,
     }
 }
