@@ -56,17 +56,16 @@ pub(super) fn to_fe(limbs: &Limbs) -> Fe {
 /// The bytes of a carried element, below p.
 fn bytes(limbs: &Limbs) -> [u8; 32] {
     let mut limbs = *limbs;
-    // The first fold leaves less than 2^256 + 2^46, so the second leaves less than 2^256.
-    for _ in 0..2 {
-        let mut carry = (limbs[4] >> 48) * FOLD_256;
-        limbs[4] &= MASK_48;
-        for limb in &mut limbs[..4] {
-            let sum = *limb + carry;
-            *limb = sum & MASK_52;
-            carry = sum >> 52;
-        }
-        limbs[4] += carry;
+    // One fold leaves less than 2^256: where there is something above it, the rest of limb 4 is below
+    // 2^12.
+    let mut carry = (limbs[4] >> 48) * FOLD_256;
+    limbs[4] &= MASK_48;
+    for limb in &mut limbs[..4] {
+        let sum = *limb + carry;
+        *limb = sum & MASK_52;
+        carry = sum >> 52;
     }
+    limbs[4] += carry;
     if limbs[1..] == P[1..] && limbs[0] >= P[0] {
         limbs = [limbs[0] - P[0], 0, 0, 0, 0];
     }
