@@ -110,21 +110,7 @@ impl World {
 
     /// The ids that a scan gives, in its order.
     pub(crate) fn query(&self, filters: &[Value], now: u64) -> Vec<String> {
-        let parse = |filter: &Value| Filter::from_json(&filter.to_string()).expect("a filter");
-        let filters: Vec<_> = filters.iter().map(parse).collect();
-        let mut scan = Scan::new(self.store(), &filters, ScanOptions::default()).expect("a scan");
-        let mut ids = Vec::new();
-        let budget = SliceBudget { events_max: 3, ..SliceBudget::UNLIMITED };
-        loop {
-            let mut sink = |_, event: zeolite_proto::EventRef<'_>| {
-                ids.push(event.id().to_string());
-                true
-            };
-            let state = scan.slice(Timestamp(now), budget, &mut sink).expect("a slice");
-            if matches!(state, ScanState::Done { .. }) {
-                return ids;
-            }
-        }
+        query(self.store(), filters, now)
     }
 
     /// Everything that is shown.
