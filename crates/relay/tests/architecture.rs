@@ -7,26 +7,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// For each crate, the crates of ours that it may use outside its tests.
-const MAY_USE: [(&str, &[&str]); 7] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("schnorr", &["zeolite-proto"]),
     ("filter-index", &["zeolite-proto"]),
-    ("store", &["zeolite-proto"]),
+    ("reconcile", &["zeolite-proto"]),
+    ("store", &["zeolite-proto", "zeolite-reconcile"]),
     ("session", &["zeolite-proto"]),
+    ("mirror", &["zeolite-proto", "zeolite-reconcile"]),
     (
         "relay",
         &[
             "zeolite-proto",
             "zeolite-schnorr",
             "zeolite-filter-index",
+            "zeolite-reconcile",
             "zeolite-store",
             "zeolite-session",
+            "zeolite-mirror",
         ],
     ),
+    ("loadgen", &["zeolite-proto"]),
     ("testkit", &[]),
 ];
 
-const PURE: [&str; 4] = ["proto", "schnorr", "filter-index", "session"];
+const PURE: [&str; 5] = ["proto", "schnorr", "filter-index", "session", "reconcile"];
 
 fn crates_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

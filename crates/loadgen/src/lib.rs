@@ -1,0 +1,3 @@
+//! Corpora, workloads and load over real sockets.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,3 @@
+//! Mirroring between relays (NIP-77).
+
+#![forbid(unsafe_code)]
