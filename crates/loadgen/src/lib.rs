@@ -1,3 +1,4 @@
 //! Corpora, workloads and load over real sockets.
 
-#![forbid(unsafe_code)]
+pub mod limits;
+pub mod report;
