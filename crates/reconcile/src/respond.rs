@@ -1,0 +1,53 @@
+//! The responder: one message in, one message out.
+
+use crate::limits::{FrameLimit, VERSION};
+use crate::ranges::{Body, MessageError, Ranges};
+use crate::set::{Edge, Set};
+use crate::turn::{Room, Turn};
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RespondError<E> {
+    /// The message is malformed.
+    #[error("{0}")]
+    Message(#[from] MessageError),
+    /// The set could not be read.
+    #[error("cannot read the set: {0}")]
+    Set(E),
+}
+
+/// The answer to a message, of at most the bytes that `frame` allows. There is always one, be it
+/// that nothing is left to do.
+///
+/// Nothing is kept between messages, so each may be answered from a set of its own moment. Another
+/// version of the protocol is answered with ours (N-01).
+pub fn respond<S: Set>(
+    set: &S,
+    message: &[u8],
+    frame: FrameLimit,
+) -> Result<Vec<u8>, RespondError<S::Error>> {
+    let ranges = match Ranges::new(message) {
+        Err(MessageError::OtherVersion(_)) => return Ok(vec![VERSION]),
+        other => other?,
+    };
+    let mut turn = Turn::new(set, frame);
+    let mut lower = Edge::START;
+    for range in ranges {
+        let upper = set.seek(&lower, &range.bound).map_err(RespondError::Set)?;
+        let room = match range.body {
+            Body::Fingerprint(theirs) if theirs != lower.fingerprint_to(&upper) => {
+                turn.split(&lower, &upper).map_err(RespondError::Set)?
+            }
+            Body::Ids(_) => turn.list_cut(&lower, &upper).map_err(RespondError::Set)?,
+            Body::Skip | Body::Fingerprint(_) => {
+                turn.skip(&range.bound);
+                Room::Left
+            }
+        };
+        if room == Room::Full {
+            break;
+        }
+        lower = upper;
+    }
+    Ok(turn.finish())
+}
