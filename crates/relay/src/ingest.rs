@@ -15,6 +15,7 @@
 
 mod admit;
 mod answer;
+mod batch;
 mod commit;
 mod queue;
 mod verify;

@@ -7,20 +7,43 @@ use tokio::sync::OwnedSemaphorePermit;
 use zeolite_proto::{EventId, Prefix, Reason, RelayMsg};
 use zeolite_store::Outcome;
 
+use super::batch::BatchPlace;
 use crate::conn::Conn;
 
 /// Whom an event came from. It must be answered once.
+#[derive(Debug)]
 pub struct Origin {
-    pub(crate) conn: Arc<Conn>,
     pub(crate) id: EventId,
+    pub(crate) source: Source,
+}
+
+/// The ways by which events come in.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// From a client, which is told with `OK`.
+    Client(Client),
+    /// From a mirror, which is told when its whole batch is done.
+    Mirror(BatchPlace),
+}
+
+/// The connection an event came by, and what the event counts for there.
+pub(crate) struct Client {
+    pub(crate) conn: Arc<Conn>,
     pub(crate) cost_bytes: usize,
     /// Given back when the event is answered.
     pub(crate) _permit: OwnedSemaphorePermit,
 }
 
-impl fmt::Debug for Origin {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} from connection {}", self.id, self.conn.id)
+        write!(f, "connection {}", self.conn.id)
+    }
+}
+
+impl Origin {
+    /// True if the signature need not be looked at.
+    pub(crate) fn is_trusted(&self) -> bool {
+        matches!(&self.source, Source::Mirror(place) if place.is_trusted())
     }
 }
 
@@ -78,7 +101,7 @@ impl Verdict {
     }
 }
 
-/// An `OK` that waits for a commit.
+/// An answer that waits for a commit.
 #[derive(Debug)]
 pub struct Answer {
     /// Whom to tell.
@@ -90,9 +113,15 @@ pub struct Answer {
 impl Answer {
     /// Tells it.
     pub fn send(self) {
-        let id = self.origin.id.to_string();
-        let message = RelayMsg::Ok(&id, self.verdict.to_ok());
-        self.origin.conn.outbox.ingest_ended(self.origin.cost_bytes, &message);
+        let Self { origin, verdict } = self;
+        match origin.source {
+            Source::Client(Client { conn, cost_bytes, .. }) => {
+                let id = origin.id.to_string();
+                let message = RelayMsg::Ok(&id, verdict.to_ok());
+                conn.outbox.ingest_ended(cost_bytes, &message);
+            }
+            Source::Mirror(place) => place.answer(verdict),
+        }
     }
 }
 

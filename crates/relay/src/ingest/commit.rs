@@ -70,7 +70,7 @@ mod tests {
     use zeolite_store::Options;
     use zeolite_testkit::Factory;
 
-    use super::super::answer::Origin;
+    use super::super::answer::{Client, Origin, Source};
     use super::*;
     use crate::conn::{Conn, ConnId};
     use crate::outbox::OutboxBounds;
@@ -101,7 +101,8 @@ mod tests {
             let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
             let (conn, id) = (Arc::clone(&conn), event.view().id());
             conn.outbox.ingest_began(0);
-            let origin = Origin { conn, id, cost_bytes: 0, _permit: permit };
+            let client = Client { conn, cost_bytes: 0, _permit: permit };
+            let origin = Origin { id, source: Source::Client(client) };
             Answer { origin, verdict: Verdict::Stored }
         });
         let answers = answers.collect();

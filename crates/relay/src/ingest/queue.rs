@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use zeolite_proto::Event;
 
-use super::answer::Origin;
+use super::answer::{Client, Origin, Source, Verdict};
+use super::batch::{BatchPlace, MirrorBatch};
 use crate::conn::Conn;
 use crate::limits::{INGEST_BYTES_MAX, VERIFY_SLICE_EVENTS_MAX, VERIFY_SLICE_EVENTS_SHARED};
 use crate::metrics::Metrics;
@@ -37,13 +38,38 @@ impl Ingest {
     pub(crate) async fn let_in(&self, conn: &Arc<Conn>, event: Event) -> Submission {
         self.metrics.events_received.increment(1);
         let cost_bytes = event.record_bytes().clamp(self.cost_bytes_min, INGEST_BYTES_MAX);
-        let permits = u32::try_from(cost_bytes).expect("the bound is below 4 GiB");
-        let permit = Arc::clone(&self.permits).acquire_many_owned(permits).await;
-        let permit = permit.expect("the semaphore is never closed");
+        let permit = self.permit(cost_bytes).await;
         conn.outbox.ingest_began(cost_bytes);
         let id = event.view().id();
-        let origin = Origin { conn: Arc::clone(conn), id, cost_bytes, _permit: permit };
-        Submission { origin, event }
+        let client = Client { conn: Arc::clone(conn), cost_bytes, _permit: permit };
+        Submission { origin: Origin { id, source: Source::Client(client) }, event }
+    }
+
+    /// Lets in and hands over what a mirror brings, once there is room for it. The verdicts come
+    /// when all of it is durable or refused. A batch counts for at most half of what may be under
+    /// way, so that it never waits for an empty queue.
+    pub(crate) async fn submit_mirrored(
+        &self,
+        events: Vec<Event>,
+        is_trusted: bool,
+    ) -> oneshot::Receiver<Vec<Verdict>> {
+        self.metrics.events_received.increment(events.len() as u64);
+        let cost = |event: &Event| event.record_bytes().max(self.cost_bytes_min);
+        let cost_bytes = events.iter().map(cost).sum::<usize>().min(INGEST_BYTES_MAX / 2);
+        let permit = self.permit(cost_bytes).await;
+        let (batch, verdicts) = MirrorBatch::new(events.len(), is_trusted, permit);
+        let submissions = events.into_iter().enumerate().map(|(at, event)| {
+            let source = Source::Mirror(BatchPlace { batch: Arc::clone(&batch), at });
+            Submission { origin: Origin { id: event.view().id(), source }, event }
+        });
+        self.queue.push(submissions.collect());
+        verdicts
+    }
+
+    async fn permit(&self, cost_bytes: usize) -> OwnedSemaphorePermit {
+        let permits = u32::try_from(cost_bytes).expect("the bound is below 4 GiB");
+        let permit = Arc::clone(&self.permits).acquire_many_owned(permits).await;
+        permit.expect("the semaphore is never closed")
     }
 
     /// Hands over what was let in.

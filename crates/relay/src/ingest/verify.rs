@@ -61,6 +61,8 @@ impl Verifiers {
         for Submission { origin, event } in slice.submissions {
             if is_known(snapshot.as_ref(), &event, now) {
                 events.push((origin, Checked::Known { deletions }));
+            } else if origin.is_trusted() {
+                events.push((origin, Checked::Good(Verified::trusted(event))));
             } else {
                 unknown.push(event);
                 events.push((origin, Checked::Refused(Verdict::Forged)));
