@@ -1,0 +1,2 @@
+//! `zeolite-bench`: see `zeolite-bench --help`.
+fn main() {}
