@@ -27,6 +27,7 @@ pub mod limits;
 mod options;
 mod purge;
 mod read_log;
+mod reconcile;
 mod recovery;
 mod room;
 mod run;
@@ -47,6 +48,7 @@ pub use commit::Committer;
 pub use copy::CopyError;
 pub use error::{CommitError, OpenError, ReadError, WriteError};
 pub use options::{Durability, Options};
+pub use reconcile::{BuildState, LiveSet, LiveView, ReconcileSet, SetBuild, SetOptions};
 pub use recovery::Recovery;
 pub use scan::{
     Considered, Count, Dimension, Estimate, Explanation, Scan, ScanOptions, ScanState, count,

@@ -1,5 +1,7 @@
 //! What an operator chooses about a store.
 
+use zeolite_proto::Kind;
+
 use crate::limits::{
     FLUSH_KEYS_MIN_DEFAULT, HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT, MAP_BYTES_DEFAULT,
     PURGE_EVENTS_MIN_DEFAULT,
@@ -37,6 +39,10 @@ pub struct Options {
     /// The URLs under which this relay is reached: whom requests to vanish are addressed to
     /// (NIP-62).
     pub own_urls: Vec<String>,
+    /// Kinds that not everybody may read, sorted: sets for reconciliation can be had without
+    /// them at no further cost. Another list than the last time costs a walk over the store at
+    /// opening.
+    pub gated_kinds: Vec<Kind>,
 }
 
 impl Default for Options {
@@ -49,6 +55,7 @@ impl Default for Options {
             flush_keys_min: FLUSH_KEYS_MIN_DEFAULT,
             purge_events_min: PURGE_EVENTS_MIN_DEFAULT,
             own_urls: Vec::new(),
+            gated_kinds: Vec::new(),
         }
     }
 }

@@ -24,6 +24,7 @@ mod tests;
 
 use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
 
+pub(crate) use count::is_told_by_index;
 pub use count::{Count, count};
 pub use explain::{Considered, Dimension, Estimate, Explanation};
 

@@ -50,6 +50,11 @@ impl Inner {
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
+
+    /// True if another process may write to the store.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
 }
 
 /// A handle for reading. Cheap to clone; the store closes when the last one is dropped.

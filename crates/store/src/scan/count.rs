@@ -105,7 +105,7 @@ impl Count {
 
 /// Whether an index entry alone says that its event matches: the kind family is not hashed, and
 /// the timeline holds everything.
-fn is_told_by_index(filter: &Filter) -> bool {
+pub(crate) fn is_told_by_index(filter: &Filter) -> bool {
     filter.ids.is_none() && filter.authors.is_none() && filter.tags.is_empty()
 }
 

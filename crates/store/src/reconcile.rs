@@ -1,0 +1,50 @@
+//! Sets for reconciliation (NIP-77): what a filter matches, in the order of time and id.
+//!
+//! The set of everything, and that of any span of time, is kept all along: a [`LiveSet`] builds
+//! nothing and holds nothing, and each of its views is the store as of one moment. Any other
+//! filter's set is built by an index scan into a vector, in slices, up to a number of items.
+//!
+//! Dead and expired events are in no set, and neither are kinds that the caller leaves out.
+
+mod build;
+mod live;
+
+use zeolite_proto::{Filter, Kind};
+
+pub use self::build::{BuildState, SetBuild};
+pub use self::live::{LiveSet, LiveView};
+use crate::Store;
+use crate::error::ReadError;
+
+/// What a set is to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct SetOptions<'a> {
+    /// Kinds whose events are left out, sorted. Sets that leave out none, or the store's
+    /// [gated kinds](crate::Options::gated_kinds), are kept; for other lists they are built.
+    pub without_kinds: &'a [Kind],
+    /// How many items a set may have that must be built. Sets that are kept have no bound.
+    pub items_max: usize,
+}
+
+/// How a filter's set is had.
+pub enum ReconcileSet {
+    /// It is kept: take a view for each message.
+    Live(LiveSet),
+    /// It must be built first.
+    Build(SetBuild),
+}
+
+impl Store {
+    /// The set of the events that `filter` matches. With a `limit` it is the newest so many, ties
+    /// by the lowest id (R77-11). Nothing is read yet.
+    pub fn reconcile_set(
+        &self,
+        filter: &Filter,
+        options: SetOptions<'_>,
+    ) -> Result<ReconcileSet, ReadError> {
+        match LiveSet::of(self, filter, options.without_kinds) {
+            Some(live) => Ok(ReconcileSet::Live(live)),
+            None => SetBuild::new(self, filter, options).map(ReconcileSet::Build),
+        }
+    }
+}
