@@ -1,0 +1,29 @@
+//! Corpora: seeded, deterministic to the byte, signed; or taken from files of real events.
+//!
+//! [`Spec`] names a corpus; [`generate`] makes it as a stream of [`Batch`]es in corpus order, signed on
+//! all cores, and [`Corpus`] holds a small one in memory. A corpus on disk is NDJSON with a
+//! [`Manifest`] beside it; [`Stored`] streams it again. The [`EffectiveSet`] says what a relay must hold
+//! after it has taken all of it. `docs/benchmarks/CORPORA.md` describes the shapes.
+//!
+//! Corpus order is by `(created_at, id)`, so sorting a corpus again changes nothing.
+
+mod batch;
+mod body;
+mod effective;
+mod fingerprint;
+mod generate;
+mod manifest;
+mod pipeline;
+mod rng;
+mod signer;
+mod spec;
+mod stored;
+
+pub use batch::{Batch, Corpus, CorpusEvent};
+pub use effective::{Comparison, EffectiveBuilder, EffectiveSet, Fate};
+pub use fingerprint::{Fingerprint, FingerprintBuilder};
+pub use generate::{Generator, generate};
+pub use manifest::{Effective, Manifest};
+pub use signer::{Author, EventSigner, SignedEvent};
+pub use spec::{SEED, Shape, Spec};
+pub use stored::{CorpusError, Stored};
