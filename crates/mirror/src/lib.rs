@@ -3,15 +3,19 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod local;
 mod machine;
 mod socket;
+mod worker;
 
 pub use address::{AddressError, RelayAddress};
+pub use local::{Local, LocalError, LocalSet, start_on, step_on};
 pub use machine::{
-    Counts, Direction, Effect, End, Input, JobId, Limits, Machine, Method, Mode, Outcome, PeerLimits,
-    Phase, Progress, ReconcileFault, ReconcileStep, Settings, Verdict,
+    Counts, Direction, Effect, End, Input, JobId, Limits, Machine, Method, Mode, Outcome,
+    PeerLimits, Phase, Progress, ReconcileFault, ReconcileStep, Settings, Verdict,
 };
 pub use socket::{
     ConnectError, Connector, FrameError, Message, Reader, RelayInformation, SocketEnd, Tls,
     TlsError, Writer,
 };
+pub use worker::Mirror;

@@ -5,8 +5,8 @@
 //!                                 -> Writer: frames into one buffer, written at once
 //! ```
 //!
-//! Every wait up to the upgrade is within one time-out. A half of an open socket belongs to one
-//! task each: a read must not be given up half way.
+//! Every wait up to the upgrade is within one time-out. The halves of an open socket can be on two
+//! tasks.
 
 mod dial;
 mod frames;

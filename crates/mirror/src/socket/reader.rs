@@ -48,8 +48,8 @@ impl Reader {
         Self { stream, buffer, filled: early.len(), decoder: Decoder::new(message_bytes_max) }
     }
 
-    /// Reads once and gives every whole message to `each`; maybe none. It must not be dropped
-    /// half way unless the connection is given up.
+    /// Reads once and gives every whole message to `each`; maybe none. Nothing is lost if it is
+    /// dropped half way.
     ///
     /// # Errors
     ///

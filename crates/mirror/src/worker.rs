@@ -1,0 +1,241 @@
+//! The shell around the machine: one task that tells it what happens and does what it wants.
+//!
+//! ```text
+//!              +--> writer task ----> upstream ----> reader task (parses)
+//!              |                                          | batches, bounded
+//!   machine <--+-- worker task <--------------------------+
+//!              |        ^  ^---- local events that are new (bounded)
+//!              |        +------- answers: verdicts, steps of reconciliation, events read
+//!              +--> local side (submits in order), blocking threads
+//! ```
+//!
+//! Answers travel on a channel without a bound of its own: each is asked for by the machine, which
+//! bounds what it asks for. Reading stops while the machine wants no messages; nothing else does.
+
+mod jobs;
+mod link;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use zeolite_proto::{Event, EventId};
+
+use self::jobs::Jobs;
+use self::link::{Arrived, Link, LinkEvent};
+use crate::address::RelayAddress;
+use crate::local::Local;
+use crate::machine::{Effect, Input, Machine, Outcome, Progress, Settings, Verdict};
+use crate::socket::Connector;
+
+/// Batches of local events that wait for the worker. When it is full, whoever follows the local
+/// side waits.
+const FOLLOWED_BATCHES_MAX: usize = 4;
+
+/// Answers that are handled before effects are carried out: effects taken together are fewer and
+/// larger.
+const ANSWERS_AT_ONCE: usize = 64;
+
+/// What one mirror is made of.
+pub struct Mirror<L> {
+    /// The upstream.
+    pub address: RelayAddress,
+    /// How to connect to it.
+    pub connector: Connector,
+    /// What to do.
+    pub settings: Settings,
+    /// The local side.
+    pub local: Arc<L>,
+    /// Is told where the mirror stands.
+    pub progress: watch::Sender<Progress>,
+}
+
+/// What tasks tell the worker.
+enum Answer<S> {
+    /// What became of events.
+    Ingested(Vec<(EventId, Verdict)>),
+    /// A step of a job is done.
+    Job(jobs::Done<S>),
+    /// Events that were read. The error is for people.
+    Fetched { asked: Vec<EventId>, found: Result<Vec<Event>, String> },
+}
+
+struct Worker<L: Local> {
+    local: Arc<L>,
+    machine: Machine,
+    start: Instant,
+    deadline: Option<Instant>,
+    link: Link,
+    jobs: Jobs<L>,
+    answers: mpsc::UnboundedSender<Answer<L::Set>>,
+    submissions: mpsc::UnboundedSender<(Vec<Event>, bool)>,
+    /// Held until the machine wants to follow.
+    follow: Option<mpsc::Sender<Vec<Event>>>,
+    progress: watch::Sender<Progress>,
+    outcome: Option<Outcome>,
+}
+
+impl<L: Local> Mirror<L> {
+    /// Runs the mirror until it ends by itself or `stop` is cancelled.
+    pub async fn run(self, stop: CancellationToken) -> Outcome {
+        let (answers, mut answered) = mpsc::unbounded_channel();
+        let (submissions, submitted) = mpsc::unbounded_channel();
+        let (follow, mut followed) = mpsc::channel(FOLLOWED_BATCHES_MAX);
+        tokio::spawn(submit_in_order(Arc::clone(&self.local), submitted, answers.clone()));
+        let mut worker = Worker {
+            link: Link::new(self.address, self.connector),
+            jobs: Jobs::new(Arc::clone(&self.local), answers.clone()),
+            local: self.local,
+            machine: Machine::new(self.settings),
+            start: Instant::now(),
+            deadline: None,
+            answers,
+            submissions,
+            follow: Some(follow),
+            progress: self.progress,
+            outcome: None,
+        };
+        let mut is_stopping = false;
+        loop {
+            worker.carry_out_all();
+            if let Some(outcome) = worker.outcome.take() {
+                worker.link.close().await;
+                return outcome;
+            }
+            let wants_messages = worker.machine.wants_messages();
+            tokio::select! {
+                biased;
+                () = stop.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    worker.handle(Input::Stop);
+                }
+                Some(answer) = answered.recv() => {
+                    worker.take(answer);
+                    for _ in 1..ANSWERS_AT_ONCE {
+                        let Ok(answer) = answered.try_recv() else { break };
+                        worker.take(answer);
+                    }
+                }
+                () = until(worker.deadline) => {
+                    worker.deadline = None;
+                    worker.handle(Input::DeadlineReached);
+                }
+                event = worker.link.next(wants_messages) => worker.heard(event),
+                Some(events) = followed.recv() => {
+                    for event in events {
+                        worker.handle(Input::LocalLive(event));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Waits for a moment, or for ever.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<L: Local> Worker<L> {
+    fn handle(&mut self, input: Input) {
+        self.machine.handle(self.start.elapsed(), input);
+    }
+
+    fn heard(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Up(peer) => {
+                let wall = self.local.now();
+                self.handle(Input::Connected { wall, peer });
+            }
+            LinkEvent::Down(reason) => self.handle(Input::Disconnected { reason }),
+            LinkEvent::Arrived(batch) => {
+                for arrived in batch {
+                    self.handle(match arrived {
+                        Arrived::Message(message) => Input::Received(message),
+                        Arrived::Unreadable(error) => Input::Unreadable(error),
+                    });
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, answer: Answer<L::Set>) {
+        match answer {
+            Answer::Ingested(verdicts) => self.handle(Input::Ingested(verdicts)),
+            Answer::Job(done) => {
+                let input = self.jobs.take_back(done);
+                self.handle(input);
+            }
+            Answer::Fetched { asked, found } => {
+                let events = found.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "cannot read events to send up");
+                    Vec::new()
+                });
+                let there: HashSet<_> = events.iter().map(|event| event.view().id()).collect();
+                let missing = asked.into_iter().filter(|id| !there.contains(id)).collect();
+                self.handle(Input::LocalEvents { events, missing });
+            }
+        }
+    }
+
+    fn carry_out_all(&mut self) {
+        while let Some(effect) = self.machine.poll() {
+            self.carry_out(effect);
+        }
+        self.link.send_all();
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(text) => self.link.push(text),
+            Effect::Reconcile { job, step } => self.jobs.reconcile(job, step),
+            Effect::EndReconcile { job } => self.jobs.end(job),
+            Effect::Compare { job, filter, items } => self.jobs.compare(job, filter, items),
+            Effect::Ingest { events, trusted } => {
+                self.submissions.send((events, trusted)).expect("its task ends with the worker");
+            }
+            Effect::FetchLocal { ids } => self.fetch(ids),
+            Effect::FollowLocal => {
+                if let Some(follow) = self.follow.take() {
+                    self.local.follow(self.machine.settings().filter.clone(), follow);
+                }
+            }
+            Effect::Reconnect { after } => self.link.reconnect(after),
+            Effect::Deadline(at) => self.deadline = Some(self.start + at),
+            Effect::Report(progress) => _ = self.progress.send_replace(*progress),
+            Effect::Finished(outcome) => self.outcome = Some(*outcome),
+        }
+    }
+
+    fn fetch(&self, ids: Vec<EventId>) {
+        let (local, answers) = (Arc::clone(&self.local), self.answers.clone());
+        tokio::task::spawn_blocking(move || {
+            let found = local.fetch(&ids).map_err(|error| error.to_string());
+            // A worker that has ended wants no answer.
+            _ = answers.send(Answer::Fetched { asked: ids, found });
+        });
+    }
+}
+
+/// Submits one batch after the other, so that events are admitted in the order they came, and
+/// waits for the verdicts of several at a time.
+async fn submit_in_order<L: Local>(
+    local: Arc<L>,
+    mut submitted: mpsc::UnboundedReceiver<(Vec<Event>, bool)>,
+    answers: mpsc::UnboundedSender<Answer<L::Set>>,
+) {
+    while let Some((events, is_trusted)) = submitted.recv().await {
+        let ids: Vec<_> = events.iter().map(|event| event.view().id()).collect();
+        let verdicts = local.submit(events, is_trusted).await;
+        let answers = answers.clone();
+        tokio::spawn(async move {
+            let verdicts = ids.into_iter().zip(verdicts.await).collect();
+            _ = answers.send(Answer::Ingested(verdicts));
+        });
+    }
+}
