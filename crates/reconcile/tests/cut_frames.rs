@@ -147,8 +147,7 @@ fn an_empty_rest_is_listed() {
         let answer = responder.respond(&message);
         for part in [&message, &answer] {
             for range in zeolite_reconcile::Ranges::new(part).expect("a good message") {
-                let nothing =
-                    zeolite_reconcile::Fingerprint::new(&zeolite_reconcile::Sum::ZERO, 0);
+                let nothing = zeolite_reconcile::Fingerprint::new(&zeolite_reconcile::Sum::ZERO, 0);
                 assert_ne!(range.body, zeolite_reconcile::Body::Fingerprint(nothing));
             }
         }
