@@ -14,6 +14,7 @@
 
 mod jobs;
 mod link;
+mod refusals;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,10 +22,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use zeolite_proto::{Event, EventId};
+use zeolite_proto::{Event, EventId, FromRelay};
 
 use self::jobs::Jobs;
 use self::link::{Arrived, Link, LinkEvent};
+pub use self::refusals::Refusals;
 use crate::address::RelayAddress;
 use crate::local::Local;
 use crate::machine::{Effect, Input, Machine, Outcome, Progress, Settings, Verdict};
@@ -52,6 +54,15 @@ pub struct Mirror<L> {
     pub progress: watch::Sender<Progress>,
 }
 
+/// How a mirror ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether the sets are equal, and what was done.
+    pub outcome: Outcome,
+    /// Why events were refused.
+    pub refusals: Refusals,
+}
+
 /// What tasks tell the worker.
 enum Answer<S> {
     /// What became of events.
@@ -74,12 +85,13 @@ struct Worker<L: Local> {
     /// Held until the machine wants to follow.
     follow: Option<mpsc::Sender<Vec<Event>>>,
     progress: watch::Sender<Progress>,
+    refusals: Refusals,
     outcome: Option<Outcome>,
 }
 
 impl<L: Local> Mirror<L> {
     /// Runs the mirror until it ends by itself or `stop` is cancelled.
-    pub async fn run(self, stop: CancellationToken) -> Outcome {
+    pub async fn run(self, stop: CancellationToken) -> Ended {
         let (answers, mut answered) = mpsc::unbounded_channel();
         let (submissions, submitted) = mpsc::unbounded_channel();
         let (follow, mut followed) = mpsc::channel(FOLLOWED_BATCHES_MAX);
@@ -95,6 +107,7 @@ impl<L: Local> Mirror<L> {
             submissions,
             follow: Some(follow),
             progress: self.progress,
+            refusals: Refusals::default(),
             outcome: None,
         };
         let mut is_stopping = false;
@@ -102,7 +115,7 @@ impl<L: Local> Mirror<L> {
             worker.carry_out_all();
             if let Some(outcome) = worker.outcome.take() {
                 worker.link.close().await;
-                return outcome;
+                return Ended { outcome, refusals: worker.refusals };
             }
             let wants_messages = worker.machine.wants_messages();
             tokio::select! {
@@ -155,18 +168,30 @@ impl<L: Local> Worker<L> {
             LinkEvent::Down(reason) => self.handle(Input::Disconnected { reason }),
             LinkEvent::Arrived(batch) => {
                 for arrived in batch {
-                    self.handle(match arrived {
-                        Arrived::Message(message) => Input::Received(message),
-                        Arrived::Unreadable(error) => Input::Unreadable(error),
-                    });
+                    self.arrived(arrived);
                 }
             }
         }
     }
 
+    fn arrived(&mut self, arrived: Arrived) {
+        if let Arrived::Message(FromRelay::Ok { accepted: false, text, .. }) = &arrived {
+            self.refusals.count_there(text);
+        }
+        self.handle(match arrived {
+            Arrived::Message(message) => Input::Received(message),
+            Arrived::Unreadable(error) => Input::Unreadable(error),
+        });
+    }
+
     fn take(&mut self, answer: Answer<L::Set>) {
         match answer {
-            Answer::Ingested(verdicts) => self.handle(Input::Ingested(verdicts)),
+            Answer::Ingested(verdicts) => {
+                for (_, verdict) in &verdicts {
+                    self.refusals.count_here(*verdict);
+                }
+                self.handle(Input::Ingested(verdicts));
+            }
             Answer::Job(done) => {
                 let input = self.jobs.take_back(done);
                 self.handle(input);

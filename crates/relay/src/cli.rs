@@ -121,9 +121,12 @@ pub struct ImportArgs {
     /// Files to read in order; - is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub files: Vec<PathBuf>,
-    /// Send through the relay at this ws:// URL instead of opening the store
+    /// Send through the relay at this ws:// or wss:// URL instead of opening the store
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
+    /// Certificate authorities to trust for wss:// beside the system's (PEM)
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub ca: Option<PathBuf>,
     /// Exit with 3 if any line was refused
     #[arg(long)]
     pub strict: bool,

@@ -3,6 +3,7 @@
 
 mod form;
 mod keys;
+mod mirror;
 mod render;
 mod resolve;
 #[cfg(test)]
@@ -16,6 +17,8 @@ use zeolite_session::SessionLimits;
 pub use zeolite_store::Durability;
 
 pub(crate) use keys::PREFIX;
+pub(crate) use mirror::{DIRECTIONS, MODES, read_filter};
+pub use mirror::{MirrorConfig, MirrorDraft};
 pub use render::reference;
 pub use resolve::{ConfigError, Fault, Layers, OTHER_VARIABLES, Resolved, Source, resolve};
 
@@ -41,6 +44,8 @@ pub struct Config {
     pub query: QueryConfig,
     /// Live delivery.
     pub live: LiveConfig,
+    /// Relays that this one mirrors; their names differ.
+    pub mirrors: Vec<MirrorConfig>,
 }
 
 /// What NIP-11 says of the relay; a field that is absent is left out there.
@@ -130,6 +135,7 @@ impl Default for Config {
             limits: SessionLimits::default(),
             query: QueryConfig::default(),
             live: LiveConfig::default(),
+            mirrors: Vec::new(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use zeolite_proto::Seq;
 
 use crate::fanout::{Fanout, Replay};
 use crate::inbox::FanoutIn;
@@ -10,10 +11,11 @@ use crate::metrics::Metrics;
 use crate::query::{Job, Lanes};
 use crate::subscription::Subscription;
 
-/// Runs until every sender is gone.
+/// Runs until every sender is gone. Whoever follows the log is told by `newest`.
 pub(crate) fn run(
     mut fanout: Fanout<Arc<Subscription>>,
     mut inbox: mpsc::Receiver<FanoutIn<Arc<Subscription>>>,
+    newest: &watch::Sender<Seq>,
     lanes: &Lanes,
     metrics: &Metrics,
 ) {
@@ -24,6 +26,7 @@ pub(crate) fn run(
     };
     while let Some(message) = inbox.blocking_recv() {
         fanout.handle(message, &mut replay);
+        newest.send_if_modified(|seq| std::mem::replace(seq, fanout.cursor()) != fanout.cursor());
         metrics.add_live(fanout.take_stats());
         metrics.live_subscriptions.set(fanout.subscriptions() as f64);
     }

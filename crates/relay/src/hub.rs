@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
+use zeolite_proto::Seq;
 use zeolite_session::SessionLimits;
 
 use crate::inbox::FanoutIn;
@@ -22,6 +23,8 @@ pub(crate) struct Hub {
     pub(crate) ingest: Ingest,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) fanout: FanoutSender,
+    /// The newest event that was fanned out.
+    pub(crate) newest: watch::Receiver<Seq>,
     pub(crate) registry: Registry,
     pub(crate) metrics: Arc<Metrics>,
     /// False once a commit has failed.

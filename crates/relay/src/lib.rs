@@ -6,6 +6,7 @@ pub mod commands;
 pub mod config;
 
 // A running relay: its threads and channels, and what bounds them.
+mod core;
 pub mod inbox;
 pub mod limits;
 mod server;
@@ -29,6 +30,7 @@ pub mod subscription;
 pub mod fanout;
 mod fanout_thread;
 pub mod ingest;
+mod mirror;
 pub mod query;
 
 mod clock;

@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
 use crossbeam_channel::bounded;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use zeolite_schnorr::Verifier;
 use zeolite_store::{Admitter, Committer, Store};
@@ -45,6 +45,7 @@ use crate::settings;
 pub(crate) struct Threads {
     pub(crate) hub: Arc<Hub>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) store: Store,
     /// To the admitter, for the expiry timer.
     pub(crate) expiry: crossbeam_channel::Sender<AdmitterIn>,
     pub(crate) handles: Vec<JoinHandle<()>>,
@@ -69,6 +70,7 @@ pub(crate) fn build(
     let (to_admitter, admitter_inbox) = bounded(ADMITTER_INBOX_SLICES);
     let (to_committer, committer_inbox) = bounded(COMMITTER_INBOX_BATCHES);
     let (to_fanout, fanout_inbox) = mpsc::channel(FANOUT_INBOX_MESSAGES);
+    let (newest, newest_seen) = watch::channel(cursor);
 
     let hub = Arc::new(Hub {
         session: Arc::new(config.limits.clone()),
@@ -79,6 +81,7 @@ pub(crate) fn build(
         ),
         lanes: Arc::clone(&lanes),
         fanout: to_fanout.clone(),
+        newest: newest_seen,
         registry: Registry::new(connections_max, settings::outbox_bounds(config)),
         metrics: Arc::clone(&metrics),
         writable: Arc::clone(&writable),
@@ -113,9 +116,11 @@ pub(crate) fn build(
         let metrics = Arc::clone(&metrics);
         move || ingest::commit(committer, &committer_inbox, &metrics, &writable)
     })?;
-    threads.start("fanout", move || fanout_thread::run(fanout, fanout_inbox, &lanes, &metrics))?;
+    threads.start("fanout", move || {
+        fanout_thread::run(fanout, fanout_inbox, &newest, &lanes, &metrics)
+    })?;
     let Spawner { handles, failed } = threads;
-    Ok(Threads { hub, queue, expiry: to_admitter, handles, failed })
+    Ok(Threads { hub, queue, store, expiry: to_admitter, handles, failed })
 }
 
 #[derive(Default)]

@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// For each crate, the crates of ours that it may use outside its tests.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("proto", &[]),
     ("schnorr", &["zeolite-proto"]),
     ("filter-index", &["zeolite-proto"]),
     ("reconcile", &["zeolite-proto"]),
     ("store", &["zeolite-proto", "zeolite-reconcile"]),
-    ("session", &["zeolite-proto"]),
+    ("policy", &["zeolite-proto"]),
+    ("session", &["zeolite-proto", "zeolite-policy"]),
     ("mirror", &["zeolite-proto", "zeolite-reconcile"]),
     (
         "relay",
@@ -23,6 +24,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
             "zeolite-filter-index",
             "zeolite-reconcile",
             "zeolite-store",
+            "zeolite-policy",
             "zeolite-session",
             "zeolite-mirror",
         ],
@@ -31,7 +33,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("testkit", &[]),
 ];
 
-const PURE: [&str; 5] = ["proto", "schnorr", "filter-index", "session", "reconcile"];
+const PURE: [&str; 6] = ["proto", "schnorr", "filter-index", "session", "reconcile", "policy"];
 
 fn crates_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

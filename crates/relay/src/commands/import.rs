@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ImportArgs, config: &Config) -> anyhow::Result<Exit> {
         read_bytes: Arc::clone(&counters.read_bytes),
     };
     let ended = match &args.to {
-        Some(url) => remote(inputs, url, config, &stop, &counters)?,
+        Some(url) => remote(inputs, url, args, config, &stop, &counters)?,
         None => local(inputs, args, config, &stop, &counters)?,
     };
     drop(progress);
@@ -87,11 +87,12 @@ fn local(
 fn remote(
     inputs: pipeline::Inputs,
     url: &str,
+    args: &ImportArgs,
     config: &Config,
     stop: &crossbeam_channel::Receiver<()>,
     counters: &Counters,
 ) -> anyhow::Result<Ended> {
-    let target = remote::Target::parse(url)?;
+    let target = remote::Target::parse(url, args.ca.as_deref())?;
     let limits = Arc::new(config.limits.clone());
     let ordered = pipeline::start(inputs, || {
         let limits = Arc::clone(&limits);

@@ -11,6 +11,8 @@ pub(crate) enum Given {
     Whole(i64),
     /// A TOML string, an environment variable or a flag.
     Text(String),
+    /// A TOML boolean.
+    Switch(bool),
     /// A TOML array of strings.
     List(Vec<String>),
     /// Anything else, by the name of its type.

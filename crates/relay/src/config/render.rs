@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Config;
 use super::keys::KEYS;
+use super::mirror::{MIRROR_KEYS, MirrorDraft};
 use super::resolve::Resolved;
 
 impl Resolved {
@@ -22,6 +23,15 @@ impl Resolved {
                 None => push(&mut out, format_args!("# {leaf} is not set\n")),
             }
         }
+        for mirror in &self.config.mirrors {
+            push(&mut out, format_args!("\n[[mirror]]\n"));
+            let draft = mirror.to_draft();
+            for key in MIRROR_KEYS {
+                if let Some(value) = (key.show)(&draft) {
+                    push(&mut out, format_args!("{} = {value}\n", key.name));
+                }
+            }
+        }
         out
     }
 }
@@ -35,6 +45,12 @@ pub fn reference() -> String {
             (key.show)(&config).map_or("not set".to_owned(), |value| format!("`{value}`"));
         let accepts = (key.accepts)();
         push(&mut out, format_args!("| `{}` | {default} | {accepts} | {} |\n", key.name, key.help));
+    }
+    let draft = MirrorDraft::default();
+    for key in MIRROR_KEYS {
+        let default = (key.show)(&draft).map_or("not set".to_owned(), |value| format!("`{value}`"));
+        let (name, accepts, help) = (key.name, (key.accepts)(), key.help);
+        push(&mut out, format_args!("| `mirror.{name}` | {default} | {accepts} | {help} |\n"));
     }
     out
 }

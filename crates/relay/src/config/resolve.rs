@@ -3,11 +3,16 @@
 use std::fmt;
 use std::ops::Range;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::form::Given;
 use super::keys::{KEYS, Key, PREFIX, contradictions};
+use super::mirror::{MIRROR_KEYS, MirrorDraft};
+
+/// The name of the array of tables that lists the mirrors.
+const MIRROR: &str = "mirror";
 
 /// Where a value came from. Later variants win over earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +160,9 @@ impl Resolver {
             }
         };
         let mut entries = Vec::new();
-        flatten("", table.get_ref(), &mut entries);
+        let mut table = table.into_inner();
+        self.mirrors(table.remove(MIRROR), &line);
+        flatten("", &table, &mut entries);
         entries.sort_by_key(|entry| entry.at.start);
         for Entry { name, at, given } in entries {
             match (find(&name), given) {
@@ -163,6 +170,60 @@ impl Resolver {
                 (None, _) => self.fault(line(at), unknown(&name)),
             }
         }
+    }
+
+    /// Reads the array of `[[mirror]]` tables.
+    fn mirrors(
+        &mut self,
+        array: Option<Spanned<DeValue<'_>>>,
+        line: &impl Fn(Range<usize>) -> Source,
+    ) {
+        let Some(array) = array else { return };
+        let at = array.span();
+        let tables = match array.into_inner() {
+            DeValue::Array(tables) => tables,
+            _ => return self.fault(line(at), "mirror must be written as [[mirror]]".to_owned()),
+        };
+        for table in tables {
+            let at = table.span();
+            let DeValue::Table(table) = table.into_inner() else {
+                self.fault(line(at), "mirror must be written as [[mirror]]".to_owned());
+                continue;
+            };
+            let before = self.faults.len();
+            let draft = self.mirror(&table, line);
+            if self.faults.len() > before {
+                continue;
+            }
+            match draft.finish() {
+                Ok(mirror) if self.config.mirrors.iter().any(|m| m.name == mirror.name) => {
+                    let why = format!("mirror.name {:?} is there twice", mirror.name);
+                    self.fault(line(at), why);
+                }
+                Ok(mirror) => self.config.mirrors.push(mirror),
+                Err(why) => self.fault(line(at), format!("mirror: {why}")),
+            }
+        }
+    }
+
+    fn mirror(
+        &mut self,
+        table: &DeTable<'_>,
+        line: &impl Fn(Range<usize>) -> Source,
+    ) -> MirrorDraft {
+        let mut draft = MirrorDraft::default();
+        for (key, value) in table {
+            let name = key.get_ref();
+            let result = match MIRROR_KEYS.iter().find(|known| known.name == name) {
+                Some(known) => (known.set)(&mut draft, &given(value.get_ref()))
+                    .map_err(|why| format!("{MIRROR}.{name} {why}")),
+                None => Err(format!("unknown key {MIRROR}.{name}")),
+            };
+            if let Err(why) = result {
+                self.fault(line(key.span()), why);
+            }
+        }
+        draft
     }
 
     fn finish(mut self) -> Result<Resolved, ConfigError> {
@@ -225,6 +286,7 @@ fn given(value: &DeValue<'_>) -> Given {
         DeValue::String(text) => Given::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or(Given::Other("number"), Given::Whole),
+        DeValue::Boolean(on) => Given::Switch(*on),
         DeValue::Array(array) => match texts(array) {
             Some(texts) => Given::List(texts),
             None => Given::Other("array"),
