@@ -1,0 +1,30 @@
+//! Who may write what: the operator's rules, moderation over HTTP (NIP-86), and what one client may
+//! spend.
+//!
+//! ```text
+//! configuration -> Rules      --+
+//!                               +--> Policy::judge(event) -> taken, or a reason for its OK
+//! NIP-86        -> Moderation --+
+//! ```
+//!
+//! Everything here is a decision over its arguments: no sockets, no files, no clock. The same
+//! [`Policy`] judges events from sockets, from mirrored relays and, if asked, from files.
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod http_auth;
+mod limits;
+mod management;
+mod moderation;
+mod network;
+mod rules;
+mod work;
+
+pub use budget::Budget;
+pub use http_auth::{HttpAuthFault, HttpRequest, read_http_auth};
+pub use management::{Change, Command, CommandError, METHODS};
+pub use moderation::{Moderation, Noted};
+pub use network::{Network, NetworkError, client_group};
+pub use rules::{KindRule, Policy, Rules};
+pub use work::{difficulty, promised_difficulty};
