@@ -18,6 +18,7 @@ mod limits;
 mod management;
 mod moderation;
 mod network;
+mod plugin;
 mod rules;
 mod work;
 
@@ -26,5 +27,9 @@ pub use http_auth::{HttpAuthFault, HttpRequest, read_http_auth};
 pub use management::{Change, Command, CommandError, METHODS};
 pub use moderation::{Moderation, Noted};
 pub use network::{Network, NetworkError, client_group};
+pub use plugin::{
+    FailMode, PluginDesk, PluginEffect, PluginFault, PluginSettings, PluginSource, Ruling,
+    push_question,
+};
 pub use rules::{KindRule, Policy, Rules};
 pub use work::{difficulty, promised_difficulty};
