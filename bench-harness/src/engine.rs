@@ -183,9 +183,8 @@ impl Engine {
 
     /// The sync command for a mechanism and a direction.
     pub fn sync(&self, mechanism: Mechanism, direction: Direction) -> Option<&Sync> {
-        let fits = |sync: &&Sync| {
-            sync.mechanism == mechanism && sync.directions.contains(&direction)
-        };
+        let fits =
+            |sync: &&Sync| sync.mechanism == mechanism && sync.directions.contains(&direction);
         self.sync.iter().find(fits)
     }
 

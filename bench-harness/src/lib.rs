@@ -5,11 +5,46 @@
 
 #![forbid(unsafe_code)]
 
-pub mod template;
+// What is described: relays, scenarios, and where they are.
+pub mod catalog;
 pub mod engine;
 pub mod locate;
-pub mod guard;
+pub mod scenario;
+pub mod template;
+
+// Processes: tied to the harness, watched from outside.
 pub mod deadline;
-pub mod processes;
+pub mod guard;
+pub mod probe;
 pub mod proc_fs;
+pub mod processes;
 pub mod sampler;
+
+// One measurement.
+pub mod bench;
+pub mod corpora;
+pub mod crash;
+pub mod home;
+pub mod idset;
+pub mod load;
+pub mod sync;
+pub mod transfer;
+pub mod under_load;
+
+// All of them, and what is kept.
+pub mod date;
+pub mod machine;
+pub mod narrate;
+pub mod record;
+pub mod results;
+pub mod runner;
+
+// What is shown.
+pub mod cmp;
+pub mod report;
+pub mod spread;
+pub mod svg;
+
+// The program.
+pub mod cli;
+pub mod commands;

@@ -1,2 +1,11 @@
 //! `zeolite-bench`: see `zeolite-bench --help`.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use zeolite_bench::cli::Cli;
+use zeolite_bench::commands;
+
+fn main() -> ExitCode {
+    commands::main(Cli::parse())
+}

@@ -88,7 +88,8 @@ fn children(pid: u32) -> Vec<u32> {
 
 fn switches(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let statuses = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+    let statuses =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
     let of_one = |text: String| {
         member(&text, "voluntary_ctxt_switches:") + member(&text, "nonvoluntary_ctxt_switches:")
     };

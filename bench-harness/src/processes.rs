@@ -205,7 +205,8 @@ fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().and_then(Pid::from_raw)
 }
 
-fn kill_group(id: u32) {
+/// Kills everything in a process group.
+pub fn kill_group(id: u32) {
     if let Some(pid) = pid(id) {
         // An error means that nothing is left to kill.
         let _ = kill_process_group(pid, Signal::KILL);

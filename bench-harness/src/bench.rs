@@ -1,0 +1,154 @@
+//! What every measurement needs: processes, corpora, filled stores, and a directory to work in.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::corpora::{Corpora, CorpusFile, cut};
+use crate::home::{Home, Installed, Way, copy_dir, finish};
+use crate::load::Loader;
+use crate::processes::Processes;
+use crate::scenario::{Scenario, Share};
+
+/// Filling a store with a million events takes the slowest engine known about ten minutes.
+const FILL_MAX: Duration = Duration::from_secs(3600);
+
+/// The tools of a run.
+pub struct Bench<'a> {
+    /// The registry of processes.
+    pub processes: &'a Processes,
+    /// Starts the load generator.
+    pub loader: Loader<'a>,
+    /// Corpora on this disk.
+    pub corpora: Corpora,
+    /// Replaces the number of events of every corpus.
+    pub events: Option<u64>,
+    /// Whether the set `short` runs.
+    pub short: bool,
+    work: PathBuf,
+    filled: HashMap<(String, PathBuf, &'static str), PathBuf>,
+    homes: u32,
+}
+
+impl<'a> Bench<'a> {
+    /// Works in this directory, which goes away with [`Self::clean`].
+    pub fn new(loader: Loader<'a>, corpora: Corpora, work: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(work).context("cannot make a directory to work in")?;
+        Ok(Self {
+            processes: loader.processes,
+            loader,
+            corpora,
+            events: None,
+            short: false,
+            // Relays are started elsewhere, so that relative paths would not hold.
+            work: work.canonicalize()?,
+            filled: HashMap::new(),
+            homes: 0,
+        })
+    }
+
+    /// Where it works.
+    pub fn work(&self) -> &Path {
+        &self.work
+    }
+
+    /// Removes everything but the corpora.
+    pub fn clean(&mut self) {
+        self.filled.clear();
+        // What stays is only disk space.
+        let _ = fs::remove_dir_all(&self.work);
+    }
+
+    /// The scenario's corpus.
+    pub fn corpus(&self, scenario: &Scenario) -> anyhow::Result<Option<CorpusFile>> {
+        let Some(spec) = &scenario.corpus else { return Ok(None) };
+        let short = if self.short { spec.events_short } else { None };
+        let events = self.events.or(short).unwrap_or(spec.events);
+        self.corpora.get(&self.loader, &spec.shape, events).map(Some)
+    }
+
+    /// An empty home in a directory of its own, which must be given to [`Self::leave`].
+    pub fn home(&mut self, installed: &Installed) -> anyhow::Result<(Home, PathBuf)> {
+        self.homes += 1;
+        let dir = self.work.join(format!("home-{}", self.homes));
+        Ok((Home::make(installed, &dir)?, dir))
+    }
+
+    /// A home whose store holds a corpus without a share of it.
+    pub fn filled_home(
+        &mut self,
+        installed: &Installed,
+        corpus: &CorpusFile,
+        lacks: Share,
+    ) -> anyhow::Result<(Home, PathBuf)> {
+        let (home, dir) = self.home(installed)?;
+        if lacks != Share::All {
+            let filled = self.filled(installed, corpus, lacks)?;
+            copy_dir(&filled, &home.store()).context("cannot copy a filled store")?;
+        }
+        Ok((home, dir))
+    }
+
+    /// Removes a home that nothing runs in.
+    pub fn leave(&self, dir: &Path) {
+        // What stays is removed at the end.
+        let _ = fs::remove_dir_all(dir);
+    }
+
+    /// A store that holds the events, filled once for each engine and kept for copies.
+    fn filled(
+        &mut self,
+        installed: &Installed,
+        corpus: &CorpusFile,
+        lacks: Share,
+    ) -> anyhow::Result<PathBuf> {
+        let key = (installed.engine.name.clone(), corpus.path.clone(), share_name(lacks));
+        if let Some(store) = self.filled.get(&key) {
+            return Ok(store.clone());
+        }
+        let (home, dir) = self.home(installed)?;
+        let file = match lacks {
+            Share::None => corpus.path.clone(),
+            _ => {
+                let file = dir.join("part.ndjson");
+                cut(corpus, lacks, &file)?;
+                file
+            }
+        };
+        self.fill(installed, &home, &file)?;
+        self.filled.insert(key, home.store());
+        Ok(home.store())
+    }
+
+    /// Imports a file into a home's store.
+    pub fn fill(&self, installed: &Installed, home: &Home, file: &Path) -> anyhow::Result<()> {
+        let Some(import) = &installed.engine.import else {
+            bail!("{} has no import command", installed.engine.name);
+        };
+        let mut process = home.transfer(self.processes, import, file, Way::In)?;
+        finish(&mut process, "the import", FILL_MAX)
+    }
+
+    /// Takes this machine's paths out of a text that will be published.
+    pub fn without_paths(&self, installed: &Installed, text: &str) -> String {
+        let work = self.work.to_string_lossy();
+        let program = installed.program.to_string_lossy();
+        let own = self.processes.program().to_string_lossy();
+        let name = &installed.engine.binary.program;
+        text.replace(&*program, name).replace(&*own, "zeolite-bench").replace(&*work, "work")
+    }
+}
+
+fn share_name(share: Share) -> &'static str {
+    match share {
+        Share::None => "none",
+        Share::All => "all",
+        Share::HundredthSpread => "hundredth-spread",
+        Share::HundredthNewest => "hundredth-newest",
+        Share::FifthOldest => "fifth-oldest",
+        Share::FifthNewest => "fifth-newest",
+    }
+}
