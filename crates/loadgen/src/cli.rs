@@ -1,10 +1,12 @@
 //! The command line of `zeolite-load`: parsed here, without any IO.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::corpus::{SEED, Shape};
+use crate::drivers::Scenario;
 
 /// What the user asked for.
 #[derive(Debug, Parser)]
@@ -27,12 +29,13 @@ Examples:
   zeolite-load corpus import events.jsonl.zst --out mine.ndjson        a corpus of your own events
   zeolite-load corpus inspect mine.ndjson                              what is in it
   zeolite-load corpus verify network.ndjson                            every id, signature, order, manifest
+  zeolite-load run fanout-scaling --url ws://127.0.0.1:7447            a row for each number of sockets
 
 Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong usage
-  3  done, with findings: `corpus verify` found something wrong";
+  3  done, with findings: `corpus verify` found something wrong, or a row of `run` did not pass";
 
 /// One command.
 #[derive(Debug, Subcommand)]
@@ -40,7 +43,43 @@ pub enum Command {
     /// Make, check and describe corpora
     #[command(subcommand)]
     Corpus(CorpusCommand),
+    /// Run a scenario against a relay; a JSON line for each row on standard output
+    Run(RunArgs),
+    /// Be the cheapest relay there can be: shows what the generator itself can offer
+    NullServer(NullServerArgs),
 }
+
+/// Which scenario, against which relay.
+#[derive(Args, Debug)]
+#[command(after_long_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// The relay's URL
+    #[arg(long, value_name = "URL", global = true, default_value = "ws://127.0.0.1:7447")]
+    pub url: String,
+    /// The relay's process on this machine: its processor time and memory are read from /proc
+    #[arg(long, value_name = "PID", global = true)]
+    pub pid: Option<u32>,
+    /// What to run
+    #[command(subcommand)]
+    pub scenario: Scenario,
+}
+
+/// Where the null server listens.
+#[derive(Args, Debug)]
+pub struct NullServerArgs {
+    /// Address; the one it got is printed as a URL. Port 0 lets the system choose
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  zeolite-load run fanout-scaling --url ws://127.0.0.1:7447 --subscribers 100,1000
+  zeolite-load run ingest --corpus network.ndjson --shape 64x50 --pid 4711
+  zeolite-load run query --corpus network.ndjson > rows.jsonl
+
+A row that failed is a row too: `status` says passed, failed (a check did not hold: the relay gave a
+wrong answer) or error (the scenario could not go on). Exit code 3 if any row did not pass.";
 
 /// What to do with a corpus.
 #[derive(Debug, Subcommand)]

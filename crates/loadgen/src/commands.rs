@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod corpus;
+mod run;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,8 @@ use crate::cli::{Cli, Command};
 pub fn main(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Corpus(command) => corpus::run(command),
+        Command::Run(args) => run::run(&args),
+        Command::NullServer(args) => run::null_server(args.listen),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -5,7 +5,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::limits::DESCRIPTORS_RESERVED;
 
 /// Raises the limit so that `sockets` fit, as far as the system allows, and says how many do.
-pub fn raise(sockets: usize) -> usize {
+pub(crate) fn raise(sockets: usize) -> usize {
     let wanted = sockets as u64 + DESCRIPTORS_RESERVED;
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(u64::MAX);

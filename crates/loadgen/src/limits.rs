@@ -25,3 +25,9 @@ pub const SOCKETS_PER_SOURCE: usize = 8_000;
 
 /// Descriptors beside the sockets: standard streams, files, the event loop.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
+
+/// Connections that are being set up at a time. Relays listen with queues of 128 and more.
+pub const CONNECTING_MAX: usize = 64;
+
+/// Sockets for which the null server makes room.
+pub const NULL_SERVER_SOCKETS: usize = 16_000;

@@ -4,13 +4,13 @@ use std::fmt::Display;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
+use zeolite_proto::EventId;
 
 use crate::cost::Reading;
-use crate::fingerprint::result_ids;
 use crate::latency::Recorder;
 use crate::report::{Check, Point, Report, Status, Window};
+use crate::result_ids::result_ids;
 use crate::target::Target;
-use zeolite_proto::EventId;
 
 /// One row of a scenario, filled by its driver.
 pub struct Row {
@@ -57,9 +57,8 @@ impl Row {
     pub fn end(&mut self, events: u64) -> f64 {
         let Some(begun) = self.measured.take() else { return 0.0 };
         let elapsed_s = begun.at.elapsed().as_secs_f64();
-        let spent = |before: Option<Reading>, after: Option<Reading>| {
-            Some(after?.since(&before?, events))
-        };
+        let spent =
+            |before: Option<Reading>, after: Option<Reading>| Some(after?.since(&before?, events));
         self.report.relay = spent(begun.relay, self.pid.and_then(Reading::of));
         self.report.load = spent(begun.load, Reading::own());
         self.report.window = Some(Window { from_unix_ms: begun.unix_ms, to_unix_ms: unix_ms() });
@@ -93,7 +92,12 @@ impl Row {
     }
 
     /// Verifies that what was found is what must be.
-    pub fn check<T: Display + PartialEq>(&mut self, name: &str, expected: T, found: T) -> &mut Self {
+    pub fn check<T: Display + PartialEq>(
+        &mut self,
+        name: &str,
+        expected: T,
+        found: T,
+    ) -> &mut Self {
         let passed = expected == found;
         self.report.checks.push(Check {
             name: name.into(),
@@ -105,7 +109,13 @@ impl Row {
     }
 
     /// Verifies something that is not an equality; `found` says what is.
-    pub fn require(&mut self, name: &str, expected: &str, found: impl Display, passed: bool) -> &mut Self {
+    pub fn require(
+        &mut self,
+        name: &str,
+        expected: &str,
+        found: impl Display,
+        passed: bool,
+    ) -> &mut Self {
         self.report.checks.push(Check {
             name: name.into(),
             expected: expected.into(),

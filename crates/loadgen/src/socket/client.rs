@@ -76,8 +76,9 @@ impl Socket {
             let rest = handshake::upgrade(&mut stream, address).await?;
             Ok::<_, SocketError>((stream, rest))
         };
-        let (stream, mut rest) =
-            tokio::time::timeout(limit, connecting).await.map_err(|_| SocketError::Silent(limit))??;
+        let (stream, mut rest) = tokio::time::timeout(limit, connecting)
+            .await
+            .map_err(|_| SocketError::Silent(limit))??;
         let (read, write) = stream.into_split();
         let mut deframer = Deframer::new(Side::Client);
         // What a relay says unasked, an AUTH challenge, concerns nobody here.
@@ -97,10 +98,7 @@ impl Socket {
 
     /// Waits for bytes, takes one read's worth and gives every whole message to `on`, with the
     /// time at which the read returned. May give none. Answers pings.
-    pub async fn read(
-        &mut self,
-        on: impl FnMut(Message<'_>, Instant),
-    ) -> Result<(), SocketError> {
+    pub async fn read(&mut self, on: impl FnMut(Message<'_>, Instant)) -> Result<(), SocketError> {
         self.read_some(READ_BYTES, on).await
     }
 

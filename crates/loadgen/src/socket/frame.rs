@@ -83,13 +83,8 @@ impl Header {
         if payload_bytes > FRAME_BYTES_MAX {
             return Err(FrameError::TooLong);
         }
-        let mut head = Self {
-            is_final: first & 0x80 != 0,
-            opcode,
-            mask: None,
-            head_bytes: at,
-            payload_bytes,
-        };
+        let mut head =
+            Self { is_final: first & 0x80 != 0, opcode, mask: None, head_bytes: at, payload_bytes };
         if second & 0x80 != 0 {
             let Some(key) = bytes.get(at..at + 4) else { return Ok(None) };
             head.mask = key.try_into().ok();

@@ -28,6 +28,11 @@ pub fn skip_value(json: &[u8], at: usize) -> Option<usize> {
 
 /// The text of the string value of `name` in the object that begins at `at`, still escaped.
 pub fn find_member<'a>(json: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
+    find_value(json, at, name)?.strip_prefix(b"\"")?.strip_suffix(b"\"")
+}
+
+/// The value of `name` in the object that begins at `at`, as JSON.
+pub fn find_value<'a>(json: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
     let mut at = skip_space(json, at);
     if json.get(at)? != &b'{' {
         return None;
@@ -43,7 +48,7 @@ pub fn find_member<'a>(json: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8
         at = skip_space(json, at + 1);
         let end = skip_value(json, at)?;
         if key == name {
-            return (json[at] == b'"').then(|| &json[at + 1..end - 1]);
+            return Some(&json[at..end]);
         }
         at = skip_space(json, end);
         if json.get(at)? != &b',' {

@@ -141,10 +141,7 @@ mod tests {
         let event = format!(r#"{{"content":"\"id\"","id": "{ID}"}}"#);
         let first = format!(r#"{{"id":"{ID}","x":"}}]"}}"#);
         for (json, expected) in [
-            (
-                format!(r#"["EVENT", "s", {event}]"#),
-                Message::Event("s", id(), event.as_bytes()),
-            ),
+            (format!(r#"["EVENT", "s", {event}]"#), Message::Event("s", id(), event.as_bytes())),
             (format!(r#"["EVENT","s",{first}]"#), Message::Event("s", id(), first.as_bytes())),
             (format!(r#"["OK","{ID}",true,""]"#), Message::Ok(id(), true, String::new())),
             (format!(r#"["OK", "{ID}", true]"#), Message::Ok(id(), true, String::new())),
@@ -172,7 +169,9 @@ mod tests {
         for cut in 0..event.len() - 1 {
             assert_eq!(Message::parse(&event.as_bytes()[..cut]), Message::Unknown, "{cut}");
         }
-        for json in ["{}", "[]", "[1]", r#"["EVENT"]"#, r#"["OK","x",true,""]"#, r#"["EVENT","s",{}]"#] {
+        for json in
+            ["{}", "[]", "[1]", r#"["EVENT"]"#, r#"["OK","x",true,""]"#, r#"["EVENT","s",{}]"#]
+        {
             assert_eq!(Message::parse(json.as_bytes()), Message::Unknown, "{json}");
         }
     }

@@ -1,0 +1,64 @@
+//! The scenarios: each has a driver of its own, a `Spec` that says how much, and rows that say what
+//! came back.
+//!
+//! Every driver measures over real sockets and checks everything it receives. Whatever goes wrong
+//! becomes a row with a failed check or an error; a driver never panics on what a relay does, and
+//! never waits for ever: silence ends it.
+
+mod ask;
+mod crowd;
+mod error;
+mod facts;
+mod flood;
+mod ledger;
+mod notes;
+mod pace;
+mod publish;
+mod rng;
+mod runtime;
+mod spec;
+
+pub mod bulk_read;
+pub mod fanout_broadcast;
+pub mod fanout_churn;
+pub mod fanout_scaling;
+pub mod ingest;
+pub mod visible;
+
+pub use error::DriveError;
+pub use spec::parse;
+
+use crate::report::Report;
+use crate::target::Target;
+
+/// A scenario and how much of it.
+#[derive(clap::Subcommand, Clone, Debug)]
+#[command(disable_help_subcommand = true)]
+pub enum Scenario {
+    /// N sockets with a subscription each; every event is for exactly one of them
+    FanoutScaling(fanout_scaling::Spec),
+    /// N sockets that want the same events: one alone, then a stream
+    FanoutBroadcast(fanout_broadcast::Spec),
+    /// Fan-out, alone and while other sockets open and close subscriptions
+    FanoutChurn(fanout_churn::Spec),
+    /// A corpus over C connections with W unanswered events each, then all of it again
+    Ingest(ingest::Spec),
+    /// How long after its publication an event can be asked for
+    Visible(visible::Spec),
+    /// One REQ for everything, at full speed and through a slow reader
+    BulkRead(bulk_read::Spec),
+}
+
+impl Scenario {
+    /// Runs it and gives every row to `emit` as soon as it is there.
+    pub fn run(&self, target: &Target, emit: &mut dyn FnMut(Report)) {
+        match self {
+            Self::FanoutScaling(spec) => fanout_scaling::run(target, spec, emit),
+            Self::FanoutBroadcast(spec) => fanout_broadcast::run(target, spec, emit),
+            Self::FanoutChurn(spec) => fanout_churn::run(target, spec, emit),
+            Self::Ingest(spec) => ingest::run(target, spec, emit),
+            Self::Visible(spec) => visible::run(target, spec, emit),
+            Self::BulkRead(spec) => bulk_read::run(target, spec, emit),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Publishing at a fixed rate, whatever comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::error::DriveError;
+use super::notes::Notes;
+use crate::socket::Sender;
+
+/// The kernel wakes a sleeper about this much too late; the rest is waited for awake.
+const SLEEP_EARLY: Duration = Duration::from_micros(70);
+
+/// How long to wait when the kernel takes no more bytes of a connection.
+const FULL_WAIT: Duration = Duration::from_micros(100);
+
+/// When each event is due: an open loop is timed from here, so that waiting counts as latency.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Schedule {
+    start: Instant,
+    interval_s: f64,
+}
+
+impl Schedule {
+    /// `rate_per_s` events a second, the first at `start`.
+    pub(crate) fn new(start: Instant, rate_per_s: f64) -> Self {
+        Self { start, interval_s: 1.0 / rate_per_s }
+    }
+
+    /// When the event at this place is due.
+    pub(crate) fn due(&self, place: usize) -> Instant {
+        self.start + Duration::from_secs_f64(place as f64 * self.interval_s)
+    }
+
+    /// How many events are due at this time.
+    fn due_by(&self, now: Instant) -> usize {
+        match now.checked_duration_since(self.start) {
+            Some(elapsed) => (elapsed.as_secs_f64() / self.interval_s) as usize + 1,
+            None => 0,
+        }
+    }
+}
+
+/// A thread that publishes notes on schedule, in turn over its connections.
+pub(crate) struct Pacer {
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Pacer {
+    /// Starts the thread. It ends with the last note.
+    pub(crate) fn start(senders: Vec<Sender>, notes: Arc<Notes>, schedule: Schedule) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let publish = move || publish(&senders, &notes, schedule, &stopped);
+        Self { thread: Some(std::thread::spawn(publish)), stop }
+    }
+
+    /// Waits for the thread, after all answers have come or nobody waits for them any more.
+    pub(crate) fn finish(mut self) -> Result<(), DriveError> {
+        self.stop.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        match thread.join() {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(DriveError::Program("the publishing thread panicked".into())),
+        }
+    }
+}
+
+impl Drop for Pacer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn publish(
+    senders: &[Sender],
+    notes: &Notes,
+    schedule: Schedule,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
+    let mut next = 0;
+    while next < notes.len() && !stop.load(Ordering::Relaxed) {
+        let due = schedule.due_by(Instant::now()).min(notes.len());
+        for place in next..due {
+            senders[place % senders.len()].queue(notes.event(place).message());
+        }
+        for sender in senders {
+            while !sender.try_flush()? {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                std::thread::sleep(FULL_WAIT);
+            }
+        }
+        next = due;
+        wait_until(schedule.due(next));
+    }
+    Ok(())
+}
+
+/// Sleeps until shortly before and stays awake for the rest.
+fn wait_until(due: Instant) {
+    let left = due.saturating_duration_since(Instant::now());
+    if left > SLEEP_EARLY {
+        std::thread::sleep(left - SLEEP_EARLY);
+    }
+    while Instant::now() < due {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first event is due at once, the others at equal distances.
+    #[test]
+    fn schedules_are_even() {
+        let start = Instant::now();
+        let schedule = Schedule::new(start, 100.0);
+        assert_eq!(schedule.due(0), start);
+        assert_eq!(schedule.due(150), start + Duration::from_millis(1_500));
+        for (after_ms, due) in [(0, 1), (9, 1), (11, 2), (1_001, 101)] {
+            assert_eq!(schedule.due_by(start + Duration::from_millis(after_ms)), due, "{after_ms}");
+        }
+        assert_eq!(schedule.due_by(start - Duration::from_millis(1)), 0);
+    }
+}
