@@ -3,7 +3,8 @@
 //! ```text
 //! field    eight field elements, one in each 64-bit lane, as five limbs of 52 bits
 //! lift     square roots, each checked with k256's field
-//! sums     bucket sums by coordinates with shared inversions; lanes are buckets
+//! sums     bucket sums; lanes are buckets
+//! trees    additions by coordinates with shared inversions
 //! windows  sums of d times bucket d by complete formulas; lanes are windows
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod field;
 mod lift;
 mod sums;
+mod trees;
 mod windows;
 
 use crate::arithmetic::Arithmetic;
@@ -61,6 +63,8 @@ impl Ifma {
             // SAFETY: `self` exists, so `new` has found the features that this function needs.
             unsafe { self.sums.add_group(&self.buckets, first_bucket, &mut self.set_aside) };
         }
+        // JUSTIFICATION and SAFETY: as above.
+        unsafe { self.sums.finish(&mut self.set_aside) };
         // JUSTIFICATION and SAFETY: as above.
         unsafe { windows::sum_windows(&self.sums, windows, &mut self.window_sums) };
         self.set_aside.add_to(windows, &mut self.window_sums);

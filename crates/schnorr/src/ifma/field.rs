@@ -4,20 +4,42 @@
 //! element = limb 0 + 2^52 limb 1 + 2^104 limb 2 + 2^156 limb 3 + 2^208 limb 4   (modulo p)
 //! ```
 //!
-//! *Carried* elements have limbs 0 to 3 below 2^52 and limb 4 below 2^48 + 2^12; every function takes
-//! and gives carried elements. Their value is below 2^256 + 2^220, so zero has just two
-//! representations, 0 and p. The multiply-add instructions read 52 bits of each limb.
+//! *Carried* elements ([`Fe8`]) have limbs 0 to 3 below 2^52 and limb 4 below 2^48 + 2^12. Their value
+//! is below 2^256 + 2^220, so zero has just two representations, 0 and p. Sums and differences are of
+//! carried elements.
+//!
+//! The multiply-add instructions read 52 bits of each limb, whatever is above. So *factors*
+//! ([`Factor8`]) may keep there what has been carried on as well; it is a third of the work to leave
+//! it. Carried elements are factors.
+
+mod products;
 
 use std::arch::x86_64::*;
 
+pub(super) use self::products::{Product8, Sum8};
 use crate::field::{self, Fe};
 
 /// One element's limbs.
 pub(super) type Limbs = [u64; 5];
 
-/// Eight elements: register i holds limb i of each.
+/// Register i holds limb i of each lane.
+type Registers = [__m512i; 5];
+
+/// Eight carried elements.
 #[derive(Clone, Copy)]
-pub(super) struct Fe8([__m512i; 5]);
+pub(super) struct Fe8(Factor8);
+
+/// Eight factors: bits 0 to 51 of limbs 0 to 3 are the limb, and limb 4 is below 2^51.
+#[derive(Clone, Copy)]
+pub(super) struct Factor8(Registers);
+
+impl std::ops::Deref for Fe8 {
+    type Target = Factor8;
+
+    fn deref(&self) -> &Factor8 {
+        &self.0
+    }
+}
 
 const MASK_52: u64 = (1 << 52) - 1;
 const MASK_48: u64 = (1 << 48) - 1;
@@ -27,6 +49,17 @@ const P: Limbs = [0xf_fffe_ffff_fc2f, MASK_52, MASK_52, MASK_52, MASK_48];
 const FOLD_256: u64 = 0x1_0000_03d1;
 /// 2^260 modulo p.
 const FOLD_260: u64 = FOLD_256 << 4;
+
+/// The 64-bit words of a number below 2^256, least first.
+pub(super) type Words = [u64; 4];
+
+/// Words of an element of magnitude 1, below p.
+pub(super) fn words_of(value: &Fe) -> Words {
+    let bytes = field::bytes(value);
+    std::array::from_fn(|index| {
+        u64::from_be_bytes(bytes[24 - 8 * index..32 - 8 * index].try_into().expect("eight bytes"))
+    })
+}
 
 /// Limbs of a number below 2^256.
 pub(super) fn limbs(bytes: &[u8; 32]) -> Limbs {
@@ -93,7 +126,8 @@ impl Fe8 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn splat(limbs: &Limbs) -> Self {
-        Self([splat(limbs[0]), splat(limbs[1]), splat(limbs[2]), splat(limbs[3]), splat(limbs[4])])
+        let [l0, l1, l2, l3, l4] = *limbs;
+        Self(Factor8([splat(l0), splat(l1), splat(l2), splat(l3), splat(l4)]))
     }
 
     #[inline]
@@ -112,7 +146,38 @@ impl Fe8 {
             // SAFETY: `lanes` is 64 readable bytes; the load asks for no alignment.
             *limb = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
         }
-        Self(limbs)
+        Self(Factor8(limbs))
+    }
+
+    /// Lane k of each of two gets what is in `rows[k]`, numbers below p.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn load_words(rows: &[&[Words; 2]; 8]) -> [Self; 2] {
+        let mut words = [splat(0); 8];
+        for (word, row) in words.iter_mut().zip(rows) {
+            // JUSTIFICATION: no safe function moves a register from or to memory.
+            // SAFETY: a row is 64 readable bytes; the load asks for no alignment.
+            *word = unsafe { _mm512_loadu_si512(row.as_ptr().cast()) };
+        }
+        let [x0, x1, x2, x3, y0, y1, y2, y3] = transpose(words);
+        [from_words([x0, x1, x2, x3]), from_words([y0, y1, y2, y3])]
+    }
+
+    /// p less the element in the lanes of `mask`, for elements below p.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn opposite(&self, mask: u8) -> Self {
+        let mut limbs = self.0.0;
+        for (limb, p) in limbs.iter_mut().zip(P) {
+            *limb = _mm512_mask_sub_epi64(*limb, mask, splat(p), *limb);
+        }
+        for index in 0..4 {
+            // -1 when the limb is below zero.
+            let borrow = _mm512_srai_epi64::<52>(limbs[index]);
+            limbs[index] = _mm512_and_si512(limbs[index], splat(MASK_52));
+            limbs[index + 1] = _mm512_add_epi64(limbs[index + 1], borrow);
+        }
+        Self(Factor8(limbs))
     }
 
     /// Lane k gets the limbs at `offset` in row `rows[k]` of `table`.
@@ -133,14 +198,14 @@ impl Fe8 {
             // bounds: `row` is below the table's length and `offset + index` below 10.
             *limb = unsafe { _mm512_i64gather_epi64::<8>(places, base) };
         }
-        Self(limbs)
+        Self(Factor8(limbs))
     }
 
     /// The inverse of [`Fe8::load`].
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn store(&self) -> [Limbs; 8] {
         let mut elements = [[0; 5]; 8];
-        for (index, limb) in self.0.iter().enumerate() {
+        for (index, limb) in self.0.0.iter().enumerate() {
             let mut lanes = [0u64; 8];
             // JUSTIFICATION: no safe function moves a register from or to memory.
             // SAFETY: `lanes` is 64 writable bytes; the store asks for no alignment.
@@ -156,18 +221,14 @@ impl Fe8 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn blend(&self, other: &Self, mask: u8) -> Self {
-        let mut limbs = self.0;
-        for (limb, other) in limbs.iter_mut().zip(&other.0) {
-            *limb = _mm512_mask_blend_epi64(mask, *limb, *other);
-        }
-        Self(limbs)
+        Self(self.0.blend(&other.0, mask))
     }
 
     /// A bit for each lane that is zero.
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn zeros(&self) -> u8 {
         let (mut is_zero, mut is_p) = (0xff, 0xff);
-        for (limb, p) in self.0.iter().zip(P) {
+        for (limb, p) in self.0.0.iter().zip(P) {
             is_zero &= _mm512_cmpeq_epi64_mask(*limb, splat(0));
             is_p &= _mm512_cmpeq_epi64_mask(*limb, splat(p));
         }
@@ -176,155 +237,106 @@ impl Fe8 {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn add(&self, other: &Self) -> Self {
-        let mut limbs = self.0;
-        for (limb, other) in limbs.iter_mut().zip(&other.0) {
+    pub(super) fn plus(&self, other: &Self) -> Sum8 {
+        let mut limbs = self.0.0;
+        for (limb, other) in limbs.iter_mut().zip(&other.0.0) {
             *limb = _mm512_add_epi64(*limb, *other);
         }
-        carry(limbs)
+        Sum8(limbs)
+    }
+
+    /// The difference, plus 2p so that no limb goes below zero.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn minus(&self, other: &Self) -> Sum8 {
+        let mut limbs = self.0.0;
+        for ((limb, other), p) in limbs.iter_mut().zip(&other.0.0).zip(P) {
+            *limb = _mm512_sub_epi64(_mm512_add_epi64(*limb, splat(2 * p)), *other);
+        }
+        Sum8(limbs)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn sub(&self, other: &Self) -> Self {
-        carry(minus(self.0, other))
+    pub(super) fn negate(&self) -> Sum8 {
+        let mut limbs = self.0.0;
+        for (limb, p) in limbs.iter_mut().zip(P) {
+            *limb = _mm512_sub_epi64(splat(2 * p), *limb);
+        }
+        Sum8(limbs)
     }
 
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn negate(&self) -> Self {
-        Self([splat(0); 5]).sub(self)
-    }
-
-    /// 21 times the element, limbs up to 2^57.
+    /// 21 times the element.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn times_21(&self) -> Self {
-        let mut limbs = self.0;
+        Product8::from(*self).times_21().carried()
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn times_3(&self) -> Sum8 {
+        let mut limbs = self.0.0;
         for limb in &mut limbs {
-            let five = _mm512_add_epi64(*limb, _mm512_slli_epi64::<2>(*limb));
-            *limb = _mm512_add_epi64(five, _mm512_slli_epi64::<4>(*limb));
+            *limb = _mm512_add_epi64(*limb, _mm512_add_epi64(*limb, *limb));
         }
-        carry(limbs)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn mul(&self, other: &Self) -> Self {
-        carry(self.product(other))
-    }
-
-    /// `self` times `other`, less `subtrahend`: one carry for both.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn mul_sub(&self, other: &Self, subtrahend: &Self) -> Self {
-        carry(minus(self.product(other), subtrahend))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn square(&self) -> Self {
-        carry(self.squared())
-    }
-
-    /// The square, less two values: one carry for all.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    pub(super) fn square_sub(&self, first: &Self, second: &Self) -> Self {
-        carry(minus(minus(self.squared(), first), second))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn product(&self, other: &Self) -> [__m512i; 5] {
-        let mut low = [splat(0); 10];
-        let mut high = low;
-        for i in 0..5 {
-            for j in 0..5 {
-                low[i + j] = _mm512_madd52lo_epu64(low[i + j], self.0[i], other.0[j]);
-                high[i + j + 1] = _mm512_madd52hi_epu64(high[i + j + 1], self.0[i], other.0[j]);
-            }
-        }
-        for index in 1..10 {
-            low[index] = _mm512_add_epi64(low[index], high[index]);
-        }
-        reduce(low)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn squared(&self) -> [__m512i; 5] {
-        let mut low = [splat(0); 10];
-        let mut high = low;
-        for i in 0..5 {
-            for j in i + 1..5 {
-                low[i + j] = _mm512_madd52lo_epu64(low[i + j], self.0[i], self.0[j]);
-                high[i + j + 1] = _mm512_madd52hi_epu64(high[i + j + 1], self.0[i], self.0[j]);
-            }
-        }
-        for index in 1..10 {
-            let sum = _mm512_add_epi64(low[index], high[index]);
-            low[index] = _mm512_add_epi64(sum, sum);
-        }
-        for (index, limb) in self.0.iter().enumerate() {
-            low[2 * index] = _mm512_madd52lo_epu64(low[2 * index], *limb, *limb);
-            low[2 * index + 1] = _mm512_madd52hi_epu64(low[2 * index + 1], *limb, *limb);
-        }
-        reduce(low)
+        Sum8(limbs)
     }
 }
 
-/// Folds a product into limbs below 2^57. Its limbs are sums of at most ten halves of products, below
-/// 2^56; limb 9 is below 2^46, being the high half of the product of two top limbs.
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn reduce(mut product: [__m512i; 10]) -> [__m512i; 5] {
-    let fold = splat(FOLD_260);
-    // What is carried on stays in place as well: the multiplications read 52 bits.
-    for index in 5..9 {
-        let over = _mm512_srli_epi64::<52>(product[index]);
-        product[index + 1] = _mm512_add_epi64(product[index + 1], over);
+impl Factor8 {
+    /// Lane k is `other`'s where bit k of `mask` is set.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn blend(&self, other: &Self, mask: u8) -> Self {
+        let mut limbs = self.0;
+        for (limb, other) in limbs.iter_mut().zip(&other.0) {
+            *limb = _mm512_mask_blend_epi64(mask, *limb, *other);
+        }
+        Self(limbs)
     }
-    let mut limbs = [product[0], product[1], product[2], product[3], product[4]];
-    let mut high = [splat(0); 6];
-    for index in 0..5 {
-        limbs[index] = _mm512_madd52lo_epu64(limbs[index], product[index + 5], fold);
-        high[index + 1] = _mm512_madd52hi_epu64(splat(0), product[index + 5], fold);
-    }
-    // High half 5 stands for 2^260 times less than 2^31: once more, into limbs 0 and 1.
-    limbs[0] = _mm512_madd52lo_epu64(limbs[0], high[5], fold);
-    high[1] = _mm512_madd52hi_epu64(high[1], high[5], fold);
-    for index in 1..5 {
-        limbs[index] = _mm512_add_epi64(limbs[index], high[index]);
-    }
-    limbs
 }
 
-/// Subtracts, adding 4p so that no limb goes below zero.
+/// Register i gets lane i of each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn minus(mut limbs: [__m512i; 5], subtrahend: &Fe8) -> [__m512i; 5] {
-    for ((limb, subtrahend), p) in limbs.iter_mut().zip(&subtrahend.0).zip(P) {
-        *limb = _mm512_sub_epi64(_mm512_add_epi64(*limb, splat(4 * p)), *subtrahend);
+fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
+    let mut columns = rows;
+    // Lanes i and i + 1 of two rows side by side.
+    for pair in 0..4 {
+        let [first, second] = [rows[2 * pair], rows[2 * pair + 1]];
+        columns[pair] = _mm512_unpacklo_epi64(first, second);
+        columns[pair + 4] = _mm512_unpackhi_epi64(first, second);
     }
-    limbs
+    // Quarters 0 and 2, or 1 and 3, of two of those; then the same of two of these.
+    let mut result = rows;
+    for odd in 0..2 {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|pair| columns[4 * odd + pair]);
+        let even = [_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0x88>(c, d)];
+        let other = [_mm512_shuffle_i64x2::<0xdd>(a, b), _mm512_shuffle_i64x2::<0xdd>(c, d)];
+        result[odd] = _mm512_shuffle_i64x2::<0x88>(even[0], even[1]);
+        result[odd + 2] = _mm512_shuffle_i64x2::<0x88>(other[0], other[1]);
+        result[odd + 4] = _mm512_shuffle_i64x2::<0xdd>(even[0], even[1]);
+        result[odd + 6] = _mm512_shuffle_i64x2::<0xdd>(other[0], other[1]);
+    }
+    result
 }
 
-/// Carries limbs that are below 2^60: what is above 2^256 (less than 2^12 times) is folded, and limb 4
-/// keeps the carry from limb 3.
+/// Cuts words into limbs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn carry(mut limbs: [__m512i; 5]) -> Fe8 {
+fn from_words([w0, w1, w2, w3]: [__m512i; 4]) -> Fe8 {
     let mask = splat(MASK_52);
-    let top = _mm512_srli_epi64::<48>(limbs[4]);
-    limbs[4] = _mm512_and_si512(limbs[4], splat(MASK_48));
-    limbs[0] = _mm512_madd52lo_epu64(limbs[0], top, splat(FOLD_256));
-    for index in 0..4 {
-        let over = _mm512_srli_epi64::<52>(limbs[index]);
-        limbs[index] = _mm512_and_si512(limbs[index], mask);
-        limbs[index + 1] = _mm512_add_epi64(limbs[index + 1], over);
-    }
-    Fe8(limbs)
+    let l1 = _mm512_or_si512(_mm512_srli_epi64::<52>(w0), _mm512_slli_epi64::<12>(w1));
+    let l2 = _mm512_or_si512(_mm512_srli_epi64::<40>(w1), _mm512_slli_epi64::<24>(w2));
+    let l3 = _mm512_or_si512(_mm512_srli_epi64::<28>(w2), _mm512_slli_epi64::<36>(w3));
+    Fe8(Factor8([
+        _mm512_and_si512(w0, mask),
+        _mm512_and_si512(l1, mask),
+        _mm512_and_si512(l2, mask),
+        _mm512_and_si512(l3, mask),
+        _mm512_srli_epi64::<16>(w3),
+    ]))
 }
 
 /// One over each lane. All lanes share one inversion in k256's field; `None` when one is zero.

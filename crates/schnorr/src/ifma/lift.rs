@@ -1,6 +1,6 @@
 //! Sixteen square roots at once.
 
-use super::field::{Fe8, limbs, to_fe};
+use super::field::{Factor8, Fe8, limbs, to_fe};
 use crate::field;
 use crate::point::Affine;
 
@@ -18,7 +18,7 @@ pub(super) fn lift(xs: &[[u8; 32]], points: &mut Vec<Option<Affine>>) {
     let seven = Fe8::small(7);
     let cubes = [&low[0], &low[1]].map(|lanes| {
         let x = Fe8::load(lanes);
-        x.square().mul(&x).add(&seven)
+        x.square().factor().mul(&x).carried().plus(&seven).factor()
     });
     let [first, second] = roots(&cubes).map(|roots| roots.store());
     let candidates = first.iter().chain(&second);
@@ -27,23 +27,23 @@ pub(super) fn lift(xs: &[[u8; 32]], points: &mut Vec<Option<Affine>>) {
 
 /// [`field::roots`], of each lane.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn roots(x: &[Fe8; 2]) -> [Fe8; 2] {
+fn roots(x: &[Factor8; 2]) -> [Fe8; 2] {
     let [x2, x22, x223] =
         field::powers(x, |base, squares, factor| square_and_mul(base, squares, factor));
     let power = square_and_mul(&x223, 23, &x22);
     let power = square_and_mul(&power, 6, &x2);
-    power.map(|power| power.square().square())
+    power.map(|power| power.square().factor().square().carried())
 }
 
 /// `base` squared so many times, times `factor`.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn square_and_mul(base: &[Fe8; 2], squares: usize, factor: &[Fe8; 2]) -> [Fe8; 2] {
+fn square_and_mul(base: &[Factor8; 2], squares: usize, factor: &[Factor8; 2]) -> [Factor8; 2] {
     let [mut first, mut second] = *base;
     for _ in 0..squares {
-        first = first.square();
-        second = second.square();
+        first = first.square().factor();
+        second = second.square().factor();
     }
-    [first.mul(&factor[0]), second.mul(&factor[1])]
+    [first.mul(&factor[0]).factor(), second.mul(&factor[1]).factor()]
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
             // JUSTIFICATION: features that are found at run time.
             // SAFETY: `Ifma::new` has found the features.
             let roots = unsafe {
-                roots(&[Fe8::load(&eights[0]), Fe8::load(&eights[1])]).map(|roots| roots.store())
+                roots(&[*Fe8::load(&eights[0]), *Fe8::load(&eights[1])]).map(|roots| roots.store())
             };
             for (bytes, root) in chunk.iter().zip(roots.as_flattened()) {
                 let value = field::parse(bytes).expect("elements are below p");

@@ -5,7 +5,7 @@
 //! coordinates (X : Y : Z) meaning (X / Z, Y / Z): right for equal points, opposite points and the
 //! identity (0 : 1 : 0).
 
-use super::field::{Fe8, to_fe};
+use super::field::{Factor8, Fe8, Product8, to_fe};
 use super::sums::Sums;
 use crate::point::Jacobian;
 use crate::windows::Windows;
@@ -76,46 +76,45 @@ impl Projective8 {
 
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add(&self, other: &Self) -> Self {
-        let xx = self.x.mul(&other.x);
-        let yy = self.y.mul(&other.y);
-        let zz = self.z.mul(&other.z);
-        let xy = cross(&self.x, &self.y, &other.x, &other.y, &xx, &yy);
-        let yz = cross(&self.y, &self.z, &other.y, &other.z, &yy, &zz);
-        let xz = cross(&self.x, &self.z, &other.x, &other.z, &xx, &zz);
-        finish(&xx, &yy, &zz, &xy, &yz, &xz)
+        let xx = self.x.mul(&other.x).carried();
+        let yy = self.y.mul(&other.y).carried();
+        let zz = self.z.mul(&other.z).carried();
+        let xy = cross(&self.x, &self.y, &other.x, &other.y, &xx, &yy).factor();
+        let yz = cross(&self.y, &self.z, &other.y, &other.z, &yy, &zz).carried();
+        let xz21 = cross(&self.x, &self.z, &other.x, &other.z, &xx, &zz).times_21().factor();
+        finish(&xx, &yy, &zz, &xy, &yz, &xz21)
     }
 
     /// The sum with points that have coordinates.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add_affine(&self, x: &Fe8, y: &Fe8) -> Self {
-        let xx = self.x.mul(x);
-        let yy = self.y.mul(y);
-        let xy = cross(&self.x, &self.y, x, y, &xx, &yy);
-        let yz = y.mul(&self.z).add(&self.y);
-        let xz = x.mul(&self.z).add(&self.x);
-        finish(&xx, &yy, &self.z, &xy, &yz, &xz)
+        let xx = self.x.mul(x).carried();
+        let yy = self.y.mul(y).carried();
+        let xy = cross(&self.x, &self.y, x, y, &xx, &yy).factor();
+        let yz = y.mul(&self.z).plus(&self.y).carried();
+        let xz21 = x.mul(&self.z).plus(&self.x).times_21().factor();
+        finish(&xx, &yy, &self.z, &xy, &yz, &xz21)
     }
 }
 
 /// a1 b2 + a2 b1, given a1 a2 and b1 b2.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn cross(a1: &Fe8, b1: &Fe8, a2: &Fe8, b2: &Fe8, aa: &Fe8, bb: &Fe8) -> Fe8 {
-    a1.add(b1).mul_sub(&a2.add(b2), &aa.add(bb))
+fn cross(a1: &Fe8, b1: &Fe8, a2: &Fe8, b2: &Fe8, aa: &Fe8, bb: &Fe8) -> Product8 {
+    a1.plus(b1).factor().mul_sub_both(&a2.plus(b2).factor(), aa, bb)
 }
 
 /// The sum from the products and mixed products of two points' coordinates. 21 is three times the 7
 /// of the curve's equation.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn finish(xx: &Fe8, yy: &Fe8, zz: &Fe8, xy: &Fe8, yz: &Fe8, xz: &Fe8) -> Projective8 {
-    let xx3 = xx.add(xx).add(xx);
+fn finish(xx: &Fe8, yy: &Fe8, zz: &Fe8, xy: &Factor8, yz: &Fe8, xz21: &Factor8) -> Projective8 {
+    let xx3 = xx.times_3().factor();
     let zz21 = zz.times_21();
-    let xz21 = xz.times_21();
-    let [plus, minus] = [yy.add(&zz21), yy.sub(&zz21)];
+    let [plus, minus] = [yy.plus(&zz21).factor(), yy.minus(&zz21).factor()];
     Projective8 {
-        x: xy.mul_sub(&minus, &yz.mul(&xz21)),
-        y: plus.mul(&minus).add(&xx3.mul(&xz21)),
-        z: yz.mul(&plus).add(&xx3.mul(xy)),
+        x: xy.mul_add(&minus, &yz.negate().factor(), xz21).carried(),
+        y: plus.mul_add(&minus, &xx3, xz21).carried(),
+        z: yz.mul_add(&plus, &xx3, xy).carried(),
     }
 }

@@ -36,24 +36,31 @@ fn operations_are_k256s() {
     }
 }
 
-const OPERATIONS: usize = 11;
+const OPERATIONS: usize = 15;
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn all_operations(a: &[Limbs; 8], b: &[Limbs; 8]) -> [[Limbs; 8]; OPERATIONS] {
     let [a, b] = [Fe8::load(a), Fe8::load(b)];
-    let [sum, difference] = [a.add(&b), a.sub(&b)];
+    let [sum, difference] = [a.plus(&b).carried(), a.minus(&b).carried()];
+    // The largest limbs that factors have.
+    let [sum_factor, difference_factor] = [a.plus(&b).factor(), a.minus(&b).factor()];
+    let negative = difference.negate().factor();
     let results = [
         sum,
         difference,
-        difference.negate(),
-        sum.mul(&difference),
-        difference.square(),
+        difference.negate().carried(),
+        sum_factor.mul(&difference_factor).carried(),
+        difference_factor.square().carried(),
         difference.times_21(),
-        difference.sub(&sum.times_21()),
-        b.sub(&b),
-        sum.blend(&difference, 0).square().mul(&difference.square()),
-        sum.mul_sub(&difference, &difference.times_21()),
-        sum.square_sub(&difference.times_21(), &difference),
+        difference.minus(&sum.times_21()).carried(),
+        b.minus(&b).carried(),
+        sum.blend(&difference, 0).square().factor().mul(&difference.square().factor()).carried(),
+        sum_factor.mul_sub(&difference_factor, &difference.times_21()).carried(),
+        sum_factor.square_sub_both(&difference.times_21(), &difference).carried(),
+        sum_factor.mul_sub_both(&difference_factor, &difference, &sum).carried(),
+        sum_factor.mul_add(&difference_factor, &negative, &difference_factor).carried(),
+        difference_factor.mul(&negative).plus(&sum).times_21().carried(),
+        sum.times_3().factor().blend(&sum_factor, 0).mul(&Fe8::small(1)).carried(),
     ];
     results.map(|result| result.store())
 }
@@ -72,6 +79,10 @@ fn expected(a: Fe, b: Fe) -> [Fe; OPERATIONS] {
         sum.square().mul(&difference.square()),
         sum.mul(&difference) + difference.mul_single(21).negate(21),
         sum.square() + difference.mul_single(22).negate(22),
+        sum.mul(&difference) + (sum + difference).negate(2),
+        sum.mul(&difference) + difference.square().negate(1),
+        (difference.square().negate(1) + sum).mul(&Fe::from_u64(21)),
+        sum.mul(&Fe::from_u64(3)),
     ]
 }
 
@@ -126,12 +137,12 @@ fn zeros_and_inverses_are_found() {
 fn check_zeros(lanes: &[Limbs; 8], mask: u8) {
     let elements = Fe8::load(lanes);
     assert_eq!(elements.zeros(), mask);
-    assert_eq!(elements.sub(&elements).zeros(), 0xff);
+    assert_eq!(elements.minus(&elements).carried().zeros(), 0xff);
     let inverses = invert(&elements);
     assert_eq!(inverses.is_some(), mask == 0);
     if let Some(inverses) = inverses {
-        let ones = inverses.mul(&elements).sub(&Fe8::small(1));
-        assert_eq!(ones.zeros(), 0xff);
+        let ones = inverses.mul(&elements).carried();
+        assert_eq!(ones.minus(&Fe8::small(1)).carried().zeros(), 0xff);
     }
 }
 
