@@ -71,7 +71,10 @@ pub enum Input {
     /// [`Effect::FollowLocal`](super::Effect::FollowLocal).
     LocalLive(Event),
     /// The local side is gone for a while: nothing that was asked of it will be answered.
-    LocalLost,
+    LocalLost {
+        /// Why, for people.
+        reason: String,
+    },
     /// The local side is back.
     LocalBack,
     /// The time of the latest [`Effect::Deadline`](super::Effect::Deadline) is reached.
