@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use zeolite_proto::{Event, Seq, Timestamp, Verified};
+use zeolite_proto::{Event, EventRef, Seq, Timestamp, Verified};
 
 use crate::Inner;
 use crate::batch::{Batch, PendingBatch};
-use crate::draft::{Draft, Place};
+use crate::draft::Draft;
 use crate::env::WriterLock;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::head::MergedRun;
@@ -15,6 +15,7 @@ use crate::limits::EXPIRE_KEYS_PER_EVENT;
 use crate::run::Run;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
+use crate::sums::{Change, Sums};
 use crate::vanish_job::VanishJobs;
 use crate::version::{BarCause, Version};
 
@@ -95,8 +96,8 @@ impl Admitter {
     pub fn remove(&mut self, seqs: &[Seq]) -> Result<Admitted, WriteError> {
         self.run(|draft| {
             for seq in seqs {
-                if draft.snapshot.get(*seq)?.is_some() {
-                    draft.remove(Place::Stored(*seq));
+                if let Some(event) = draft.snapshot.get(*seq)? {
+                    draft.remove(draft.stored(*seq, event));
                 }
             }
             Ok(Vec::new())
@@ -108,10 +109,10 @@ impl Admitter {
     pub fn expire(&mut self, now: Timestamp, max: usize) -> Result<Admitted, WriteError> {
         let mut through = self.expired_through;
         let admitted = self.run(|draft| {
-            for (seq, version, address) in expired(draft.snapshot, &mut through, now, max)? {
-                draft.remove(Place::Stored(seq));
-                if let Some(address) = address {
-                    draft.bar_address(&address, version, BarCause::Expiry)?;
+            for (seq, event) in expired(draft.snapshot, &mut through, now, max)? {
+                draft.remove(draft.stored(seq, event));
+                if let Some(address) = event.address() {
+                    draft.bar_address(&address, Version::of(event), BarCause::Expiry)?;
                 }
             }
             Ok(Vec::new())
@@ -140,9 +141,16 @@ impl Admitter {
             jobs.add(&inner.keys, *vanish);
         }
         jobs.work(&mut draft)?;
-        let batch = Arc::new(draft.finish(self.next_number));
+        let mut batch = draft.finish(self.next_number);
+        let run = (!batch.events.is_empty()).then(|| {
+            let events = batch.events.iter().map(|(seq, event)| (*seq, event.view()));
+            Run::new(&inner.keys, events, batch.last_seq)
+        });
+        batch.sum_changes = sum_changes(&inner, &batch, run.as_ref());
+        let sums = snapshot.sums_after(&batch.sum_changes)?;
         drop(snapshot);
-        self.publish(&batch, &jobs)?;
+        let batch = Arc::new(batch);
+        self.publish(&batch, run, sums, &jobs)?;
         self.jobs = jobs;
         self.last_seq = batch.last_seq;
         self.next_number += 1;
@@ -154,15 +162,17 @@ impl Admitter {
         })
     }
 
-    fn publish(&self, batch: &Arc<Batch>, jobs: &VanishJobs) -> Result<(), WriteError> {
+    fn publish(
+        &self,
+        batch: &Arc<Batch>,
+        run: Option<Run>,
+        sums: Arc<Sums>,
+        jobs: &VanishJobs,
+    ) -> Result<(), WriteError> {
         if batch.is_empty() {
             return Ok(());
         }
-        let run = (!batch.events.is_empty()).then(|| {
-            let events = batch.events.iter().map(|(seq, event)| (*seq, event.view()));
-            let run = Run::new(&self.inner.keys, events, batch.last_seq);
-            MergedRun::prepare(&self.inner.head.load(), run)
-        });
+        let run = run.map(|run| MergedRun::prepare(&self.inner.head.load(), run));
         self.inner.head.update(|head| {
             // A failed commit takes back what is in the head under this same lock; nothing may
             // follow it.
@@ -172,6 +182,7 @@ impl Admitter {
             }
             head.uncommitted.push(Arc::clone(batch));
             head.vanishing = jobs.unfinished().collect();
+            head.sums = sums;
             head.last_seq = batch.last_seq;
             Ok(())
         })
@@ -185,16 +196,27 @@ fn check_running(inner: &Inner) -> Result<(), WriteError> {
     }
 }
 
-type ExpiredEvent = (Seq, Version, Option<zeolite_proto::Address>);
+/// What the batch does to the sums.
+fn sum_changes(inner: &Inner, batch: &Batch, run: Option<&Run>) -> Vec<Change> {
+    let mut changes = Vec::with_capacity(batch.events.len() + batch.removed.len());
+    if let Some(run) = run {
+        run.push_additions(&inner.keys, &inner.options.gated_kinds, |_| false, &mut changes);
+    }
+    if !batch.removed.is_empty() {
+        changes.extend(batch.removed.iter().map(|removed| Change::removal(removed.place)));
+        changes.sort_by(|a, b| a.key().cmp(b.key()));
+    }
+    changes
+}
 
 /// Up to `max` stored events whose time is over, searched for behind `through`, which moves on
 /// with the search and back to the beginning at its end.
-fn expired(
-    snapshot: &Snapshot<'_>,
+fn expired<'s>(
+    snapshot: &'s Snapshot<'_>,
     through: &mut Option<IndexKey>,
     now: Timestamp,
     max: usize,
-) -> Result<Vec<ExpiredEvent>, ReadError> {
+) -> Result<Vec<(Seq, EventRef<'s>)>, ReadError> {
     let mut keys = Vec::new();
     let keys_max = max.saturating_mul(EXPIRE_KEYS_PER_EVENT);
     let prefix = snapshot.inner.keys.expires();
@@ -209,7 +231,7 @@ fn expired(
         }
         *through = Some(key);
         if let Some(event) = snapshot.get(key.seq())?.filter(|event| event.is_expired(now)) {
-            expired.push((key.seq(), Version::of(event), event.address()));
+            expired.push((key.seq(), event));
         }
     }
     if is_end {

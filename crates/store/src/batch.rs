@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zeolite_proto::{Event, EventId, PubKey, Seq, Timestamp};
 
 use crate::keys::AddressKey;
+use crate::sums::{Change, Place};
 use crate::version::Bar;
 
 /// A key of the `deleted` table.
@@ -16,6 +17,13 @@ pub(crate) fn tombstone_key(target: &EventId, deleter: &PubKey) -> TombstoneKey 
     key[..32].copy_from_slice(&target.0);
     key[32..].copy_from_slice(&deleter.0);
     key
+}
+
+/// A stored event that goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Removed {
+    pub(crate) seq: Seq,
+    pub(crate) place: Place,
 }
 
 /// Everything a batch changes. It is final once the batch is published; until it is committed
@@ -30,8 +38,10 @@ pub(crate) struct Batch {
     pub(crate) events: Arc<[(Seq, Event)]>,
     /// Bytes of the records of these events.
     pub(crate) record_bytes: usize,
-    /// Events of earlier batches that go, sorted.
-    pub(crate) removed: Vec<Seq>,
+    /// Events of earlier batches that go, by seq.
+    pub(crate) removed: Vec<Removed>,
+    /// What comes and goes, in the order of the timeline.
+    pub(crate) sum_changes: Vec<Change>,
     /// Targets that must not come (back), with who asked for it.
     pub(crate) tombstones: HashSet<TombstoneKey>,
     /// Addresses with their new bar.
@@ -44,7 +54,8 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn removes(&self, seq: Seq) -> bool {
-        !self.removed.is_empty() && self.removed.binary_search(&seq).is_ok()
+        !self.removed.is_empty()
+            && self.removed.binary_search_by_key(&seq, |removed| removed.seq).is_ok()
     }
 
     pub(crate) fn event(&self, seq: Seq) -> Option<&Event> {

@@ -3,20 +3,22 @@
 //! The log is read once. Each record must be well formed, must have every one of its index keys
 //! and its timeline entry, and must not be one that a deletion or a request to vanish bars. Then
 //! index and timeline are walked: if they hold as many entries as the log accounts for, none of
-//! them dangles; only if not is each entry followed to find those that do.
+//! them dangles; only if not is each entry followed to find those that do. On the way the timeline
+//! is added up and held against the sums.
 
 mod log_pass;
 mod problem;
+mod sums_pass;
 mod table_pass;
 #[cfg(test)]
 mod tests;
 
-use zeolite_proto::Seq;
+use zeolite_proto::{Kind, Seq};
 
 pub use self::problem::Problem;
 use crate::Store;
 use crate::entries::buried;
-use crate::env::Meta;
+use crate::env::{Meta, gated_kinds};
 use crate::error::ReadError;
 use crate::limits::PROBLEMS_MAX;
 use crate::snapshot::Snapshot;
@@ -67,6 +69,8 @@ struct Check<'c, 's> {
     meta: Meta,
     /// Removed events whose entries may or may not be there.
     buried: rustc_hash::FxHashSet<Seq>,
+    /// The kinds that the sums count as gated.
+    gated_kinds: Vec<Kind>,
     report: CheckReport,
     progress: &'c mut dyn FnMut(CheckProgress),
 }
@@ -88,7 +92,8 @@ impl Store {
         let meta = snapshot.meta()?;
         let buried = buried(&snapshot.inner.tables, &snapshot.txn)?;
         let report = CheckReport::default();
-        let mut check = Check { snapshot: &snapshot, meta, buried, report, progress };
+        let gated_kinds = gated_kinds(&snapshot.inner.tables, &snapshot.txn)?;
+        let mut check = Check { snapshot: &snapshot, meta, buried, gated_kinds, report, progress };
         if meta.indexed_through > meta.last_seq {
             check.report.add(Problem::IndexedPastLast);
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use zeolite_proto::Seq;
 
 use crate::Inner;
-use crate::batch::{Batch, PendingBatch};
+use crate::batch::{Batch, PendingBatch, Removed};
 use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
 use crate::error::{CommitError, OpenError, ReadError};
 use crate::flush::{Drain, is_due, slice_keys};
@@ -18,6 +18,7 @@ use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
 use crate::room::{is_full, keys_max};
 use crate::store::Store;
+use crate::sums::{Change, SumsTable};
 
 /// Makes batches durable: one LMDB transaction for all that are waiting, with a slice of flush and
 /// a slice of purge, and one sync.
@@ -113,10 +114,12 @@ impl Committer {
             indexed_through: self.indexed_through,
             is_full: false,
         };
+        let mut buried = Vec::new();
         for batch in batches.iter().filter(|batch| !batch.is_empty()) {
-            self.write_batch(&mut txn, batch)?;
+            self.write_batch(&mut txn, batch, &mut buried)?;
             done.is_worth_a_commit = true;
         }
+        self.change_sums(&mut txn, self.indexed_through, buried)?;
         let durable = batches.last().map_or(self.durable, |batch| batch.last_seq);
         if durable > self.durable {
             put_seq(&inner.tables, &mut txn, meta::LAST_SEQ, durable)?;
@@ -148,16 +151,24 @@ impl Committer {
         }
     }
 
-    fn write_batch(&mut self, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), ReadError> {
+    /// Adds to `buried` what the table of sums loses.
+    fn write_batch(
+        &mut self,
+        txn: &mut RwTxn<'_>,
+        batch: &Batch,
+        buried: &mut Vec<Change>,
+    ) -> Result<(), ReadError> {
         let tables = &self.inner.tables;
         for (seq, event) in batch.events.iter() {
             let record = event.view().record();
             tables.log.put_with_flags(txn, PutFlags::APPEND, &seq_key(*seq), record)?;
         }
-        for seq in &batch.removed {
+        for Removed { seq, place } in &batch.removed {
             let was_there = bury(tables, txn, &self.inner.keys, *seq)?;
             if was_there && *seq > self.indexed_through {
                 self.dead_in_head.insert(*seq);
+            } else if was_there {
+                buried.push(Change::removal(*place));
             }
         }
         write_tombs(&self.inner, txn, batch)?;
@@ -171,7 +182,7 @@ impl Committer {
         new_events: usize,
         flush: bool,
         done: &mut Done,
-    ) -> Result<(), heed::Error> {
+    ) -> Result<(), ReadError> {
         let head = self.inner.head.load();
         if self.drain.is_none() && (flush || is_due(&head, &self.inner.options)) {
             self.drain = self.inner.head.update(|head| Drain::begin(head, durable));
@@ -193,9 +204,23 @@ impl Committer {
         if drain.is_done() {
             done.indexed_through = drain.through();
             put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, done.indexed_through)?;
+            let gated_kinds = &self.inner.options.gated_kinds;
+            let added = drain.additions(&self.inner.keys, gated_kinds, &self.dead_in_head);
+            self.change_sums(txn, done.indexed_through, added)?;
         }
         done.is_worth_a_commit = true;
         Ok(())
+    }
+
+    /// Makes the table of sums cover the events up to `through`.
+    fn change_sums(
+        &self,
+        txn: &mut RwTxn<'_>,
+        through: Seq,
+        mut changes: Vec<Change>,
+    ) -> Result<(), ReadError> {
+        changes.sort_by(|a, b| a.key().cmp(b.key()));
+        SumsTable::new(&self.inner.tables, txn, &self.inner.options, through).change(&changes)
     }
 
     /// Tells the head what is in LMDB since the commit.

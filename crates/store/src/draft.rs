@@ -1,18 +1,19 @@
 //! A batch in the making: events are admitted one by one, each seeing what the ones before it
 //! changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use zeolite_proto::{Address, Event, EventId, EventRef, Kind, PubKey, Seq, Timestamp, Verified};
 
 use crate::Outcome;
 use crate::admission::{Lookups, Verdict, decide};
-use crate::batch::{Batch, tombstone_key};
+use crate::batch::{Batch, Removed, tombstone_key};
 use crate::deletion::{Target, may_delete, targets};
 use crate::error::ReadError;
 use crate::keys::FIVE_BYTES_MAX;
 use crate::snapshot::Snapshot;
+use crate::sums::{self, ItemKey};
 use crate::vanish::Vanish;
 use crate::version::{Bar, BarCause, Version};
 
@@ -21,7 +22,7 @@ pub(crate) enum Place {
     /// In this draft, at this position.
     Here(usize),
     /// Admitted by an earlier batch.
-    Stored(Seq),
+    Stored(Removed),
 }
 
 /// A batch that is still growing.
@@ -31,7 +32,7 @@ pub(crate) struct Draft<'a> {
     events: Vec<(Seq, Option<Event>)>,
     by_id: HashMap<EventId, usize>,
     by_address: HashMap<Address, usize>,
-    removed: HashSet<Seq>,
+    removed: HashMap<Seq, Removed>,
     /// What the batch will change in tables.
     changes: Batch,
     /// Requests to vanish whose removals have not begun.
@@ -46,7 +47,7 @@ impl<'a> Draft<'a> {
             events: Vec::new(),
             by_id: HashMap::new(),
             by_address: HashMap::new(),
-            removed: HashSet::new(),
+            removed: HashMap::new(),
             changes: Batch { last_seq, ..Batch::default() },
             new_vanishes: Vec::new(),
         }
@@ -199,15 +200,21 @@ impl<'a> Draft<'a> {
                     }
                 }
             }
-            Place::Stored(seq) => {
-                self.removed.insert(seq);
+            Place::Stored(removed) => {
+                self.removed.insert(removed.seq, removed);
             }
         }
     }
 
+    /// The place of an event of an earlier batch.
+    pub(crate) fn stored(&self, seq: Seq, event: EventRef<'_>) -> Place {
+        let is_gated = self.snapshot.inner.options.is_gated(event.kind());
+        Place::Stored(Removed { seq, place: sums::Place { key: ItemKey::of(event), is_gated } })
+    }
+
     /// Whether this draft removes a stored event.
     pub(crate) fn removes(&self, seq: Seq) -> bool {
-        self.removed.contains(&seq)
+        self.removed.contains_key(&seq)
     }
 
     /// How many stored events this draft removes.
@@ -230,7 +237,7 @@ impl<'a> Draft<'a> {
         }
         let found = self.snapshot.by_id(id)?;
         let found = found.filter(|(seq, event)| !self.removes(*seq) && !self.is_wiped(*event));
-        Ok(found.map(|(seq, event)| (Place::Stored(seq), event)))
+        Ok(found.map(|(seq, event)| (self.stored(seq, event), event)))
     }
 
     fn find_address(&self, address: &Address) -> Result<Option<(Place, Version)>, ReadError> {
@@ -241,7 +248,7 @@ impl<'a> Draft<'a> {
         let found = self
             .snapshot
             .newest_of(address, |seq, event| !self.removes(seq) && !self.is_wiped(event))?;
-        Ok(found.map(|(seq, event)| (Place::Stored(seq), Version::of(event))))
+        Ok(found.map(|(seq, event)| (self.stored(seq, event), Version::of(event))))
     }
 
     /// Whether a request to vanish in this draft covers a stored event.
@@ -254,8 +261,8 @@ impl<'a> Draft<'a> {
         let live = self.events.into_iter().filter_map(|(seq, event)| Some((seq, event?)));
         let events: Arc<[_]> = live.collect();
         let record_bytes = events.iter().map(|(_, event)| event.record_bytes()).sum();
-        let mut removed: Vec<_> = self.removed.into_iter().collect();
-        removed.sort_unstable();
+        let mut removed: Vec<_> = self.removed.into_values().collect();
+        removed.sort_unstable_by_key(|removed| removed.seq);
         Batch { number, events, record_bytes, removed, ..self.changes }
     }
 }

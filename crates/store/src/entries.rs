@@ -15,7 +15,8 @@ impl Snapshot<'_> {
     /// since the last purge, at eight bytes each.
     pub(crate) fn dead_seqs(&self) -> Result<FxHashSet<Seq>, ReadError> {
         let mut dead = buried(&self.inner.tables, &self.txn)?;
-        dead.extend(self.head.uncommitted.iter().flat_map(|batch| batch.removed.iter()));
+        let removed = self.head.uncommitted.iter().flat_map(|batch| &batch.removed);
+        dead.extend(removed.map(|removed| removed.seq));
         if self.is_beside_writer()? {
             // Its head is that of its opening, and the graveyard may have been emptied since.
             for entry in self.head.runs.iter().flat_map(|run| &run.timeline) {

@@ -7,19 +7,22 @@ use std::path::Path;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
-use zeolite_proto::{Seq, Timestamp};
+use zeolite_proto::{Kind, Seq, Timestamp};
 
 use crate::error::{OpenError, ReadError};
 use crate::limits::{MAP_STEP_BYTES, READERS_MAX, UNWRITTEN_BYTES_MAX};
 use crate::options::{Durability, Options};
 
 /// The format this version reads and writes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
+
+/// Formats that a writer brings up to date when it opens a store. Format 1 had no sums.
+const OLDER_FORMATS: [u32; 1] = [1];
 
 const LOCK_FILE: &str = "zeolite.lock";
 /// The file that holds all tables.
 pub(crate) const DATA_FILE: &str = "data.mdb";
-const TABLES: usize = 9;
+const TABLES: usize = 10;
 
 pub(crate) type Env = heed::Env<WithoutTls>;
 pub(crate) type ReadTxn<'a> = RoTxn<'a, WithoutTls>;
@@ -44,6 +47,9 @@ pub(crate) struct Tables {
     pub(crate) vanishing: Table,
     /// seq, 8 bytes -> the timeline entry, then the index keys, of a removed event.
     pub(crate) graveyard: Table,
+    /// The first 37 bytes of a timeline entry -> the tallies of the events from there to the next
+    /// entry of this table.
+    pub(crate) sums: Table,
     /// Name -> value.
     pub(crate) meta: Table,
 }
@@ -57,13 +63,24 @@ const NAMES: [&str; TABLES] = [
     "vanished",
     "vanishing",
     "graveyard",
+    "sums",
     "meta",
 ];
 
 impl Tables {
     fn from_array(tables: [Table; TABLES]) -> Self {
-        let [log, index, timeline, deleted, deleted_address, vanished, vanishing, graveyard, meta] =
-            tables;
+        let [
+            log,
+            index,
+            timeline,
+            deleted,
+            deleted_address,
+            vanished,
+            vanishing,
+            graveyard,
+            sums,
+            meta,
+        ] = tables;
         Self {
             log,
             index,
@@ -73,6 +90,7 @@ impl Tables {
             vanished,
             vanishing,
             graveyard,
+            sums,
             meta,
         }
     }
@@ -88,6 +106,7 @@ impl Tables {
             self.vanished,
             self.vanishing,
             self.graveyard,
+            self.sums,
             self.meta,
         ];
         std::array::from_fn(|at| (NAMES[at], tables[at]))
@@ -102,6 +121,8 @@ pub(crate) mod meta {
     pub(crate) const HASH_KEY: &str = "hash_key";
     /// Every event up to this seq, 8 bytes, is in the index and the timeline.
     pub(crate) const INDEXED_THROUGH: &str = "indexed_through";
+    /// The kinds that the `sums` table counts as gated, 2 bytes each.
+    pub(crate) const GATED_KINDS: &str = "gated_kinds";
     /// The highest seq ever given to a committed event, 8 bytes.
     pub(crate) const LAST_SEQ: &str = "last_seq";
 }
@@ -169,7 +190,10 @@ pub(crate) fn open_readable(dir: &Path) -> Result<(Env, Tables), OpenError> {
             for name in NAMES {
                 tables.extend(opener.open_database::<Bytes, Bytes>(txn, Some(name))?);
             }
-            Ok::<_, heed::Error>(match <[_; TABLES]>::try_from(tables) {
+            if let Some(meta) = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))? {
+                check_format(meta, txn)?;
+            }
+            Ok::<_, OpenError>(match <[_; TABLES]>::try_from(tables) {
                 Ok(tables) => CommitOrAbort::Commit(tables),
                 Err(_) => CommitOrAbort::Abort(()),
             })
@@ -222,7 +246,10 @@ fn flags_of(durability: Durability) -> EnvFlags {
 /// Fills the `meta` table of a new store, and looks at the format of an old one.
 fn init_meta(table: Database<'_, Bytes, Bytes>, txn: &mut RwTxn<'_>) -> Result<(), OpenError> {
     if !table.is_empty(txn)? {
-        return check_format(table, txn);
+        return match check_format(table, txn) {
+            Err(OpenError::Format { found, .. }) if OLDER_FORMATS.contains(&found) => Ok(()),
+            checked => checked,
+        };
     }
     let zero = Seq::ZERO.0.to_be_bytes();
     table.put(txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?;
@@ -264,6 +291,16 @@ impl Meta {
             indexed_through: seq(meta::INDEXED_THROUGH)?,
             last_seq: seq(meta::LAST_SEQ)?,
         })
+    }
+}
+
+/// The kinds that the table of sums counts as gated.
+pub(crate) fn gated_kinds(tables: &Tables, txn: &RoTxn<'_>) -> Result<Vec<Kind>, ReadError> {
+    let bytes = tables.meta.get(txn, meta::GATED_KINDS.as_bytes())?.unwrap_or_default();
+    let (kinds, rest) = bytes.as_chunks();
+    match rest {
+        [] => Ok(kinds.iter().map(|kind| Kind(u16::from_be_bytes(*kind))).collect()),
+        _ => Err(ReadError::DamagedEntry("meta")),
     }
 }
 

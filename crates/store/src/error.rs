@@ -48,6 +48,9 @@ pub enum OpenError {
     /// LMDB failed.
     #[error("lmdb: {0}")]
     Lmdb(#[from] heed::Error),
+    /// A table could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 /// Why something could not be read.
@@ -64,9 +67,12 @@ pub enum ReadError {
         /// What is wrong with it.
         source: RecordError,
     },
-    /// An entry of a table has a wrong length.
+    /// An entry of a table has a wrong length, or contradicts another.
     #[error("an entry of table {0} is damaged")]
     DamagedEntry(&'static str),
+    /// So many events wait to be removed that telling what is visible takes too long.
+    #[error("too many events wait to be removed")]
+    Unsettled,
 }
 
 /// Why events were not admitted.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use heed::types::Bytes;
 use heed::{PutFlags, RwIter, RwTxn};
 use rustc_hash::FxHashSet;
-use zeolite_proto::Seq;
+use zeolite_proto::{Kind, Seq};
 
 use crate::env::{Table, Tables};
 use crate::head::Head;
+use crate::keys::KeyMaker;
 use crate::options::Options;
 use crate::run::Run;
+use crate::sums::Change;
 
 /// Some runs that are being written out, merged on the way.
 pub(crate) struct Drain {
@@ -55,6 +57,21 @@ impl Drain {
 
     pub(crate) fn keys_left(&self) -> usize {
         self.keys_left
+    }
+
+    /// What the sums of everything indexed gain by this: a few sorted parts.
+    pub(crate) fn additions(
+        &self,
+        keys: &KeyMaker,
+        gated_kinds: &[Kind],
+        dead: &FxHashSet<Seq>,
+    ) -> Vec<Change> {
+        let events = self.runs.iter().map(|run| run.events).sum();
+        let mut additions = Vec::with_capacity(events);
+        for run in &self.runs {
+            run.push_additions(keys, gated_kinds, |seq| dead.contains(&seq), &mut additions);
+        }
+        additions
     }
 
     /// Writes up to `keys_max` keys, in order, without those of `dead` events.

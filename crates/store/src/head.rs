@@ -13,6 +13,7 @@ use zeolite_proto::{EventRef, Seq};
 use crate::batch::Batch;
 use crate::limits::RUN_KEYS_MAX;
 use crate::run::Run;
+use crate::sums::{Change, Sums};
 use crate::vanish::Vanish;
 
 /// Everything that is admitted and not yet in LMDB's indexes, as of one moment.
@@ -27,6 +28,8 @@ pub(crate) struct Head {
     /// Requests to vanish on whose behalf events are still to be removed. Such events are dead
     /// already.
     pub(crate) vanishing: Arc<[Vanish]>,
+    /// The tallies of everything that is admitted and not removed.
+    pub(crate) sums: Arc<Sums>,
     /// The highest seq that was admitted.
     pub(crate) last_seq: Seq,
 }
@@ -42,8 +45,13 @@ pub(crate) enum InHead<'a> {
 }
 
 impl Head {
+    /// Whether a batch that is not committed yet removes this event.
+    pub(crate) fn removes(&self, seq: Seq) -> bool {
+        self.uncommitted.iter().any(|batch| batch.removes(seq))
+    }
+
     pub(crate) fn find(&self, seq: Seq) -> InHead<'_> {
-        if self.uncommitted.iter().any(|batch| batch.removes(seq)) {
+        if self.removes(seq) {
             return InHead::Dead;
         }
         let at = self.uncommitted.partition_point(|batch| batch.last_seq < seq);
@@ -63,8 +71,16 @@ impl Head {
         self.runs.iter().map(|run| run.bytes()).sum()
     }
 
+    fn uncommitted_changes_reversed(&self) -> Vec<Change> {
+        let changes = self.uncommitted.iter().flat_map(|batch| &batch.sum_changes);
+        let mut changes: Vec<_> = changes.copied().map(Change::reversed).collect();
+        changes.sort_by(|a, b| a.key().cmp(b.key()));
+        changes
+    }
+
     /// Takes back everything above `durable`: what a failed commit leaves behind.
     pub(crate) fn roll_back(&mut self, durable: Seq, vanishing: Arc<[Vanish]>) {
+        self.sums = Arc::new(self.sums.changed_roughly(&self.uncommitted_changes_reversed()));
         self.uncommitted.clear();
         self.draining = 0;
         self.vanishing = vanishing;
@@ -90,6 +106,12 @@ impl HeadCell {
 
     pub(crate) fn load(&self) -> Arc<Head> {
         self.current.load_full()
+    }
+
+    /// The current head, and what `look` gives while no other can be published.
+    pub(crate) fn load_with<T>(&self, look: impl FnOnce() -> T) -> (Arc<Head>, T) {
+        let _turn = self.writers.lock();
+        (self.load(), look())
     }
 
     /// Publishes a changed head. Both writers come here, so changes must be quick.

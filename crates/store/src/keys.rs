@@ -134,7 +134,7 @@ impl PartialOrd for IndexKey {
 }
 
 impl IndexKey {
-    fn new(prefix: Prefix, time: Timestamp, id: &EventId, seq: Seq) -> Self {
+    pub(crate) fn new(prefix: Prefix, time: Timestamp, id: &EventId, seq: Seq) -> Self {
         let mut key = [0; INDEX_KEY_BYTES];
         key[..PREFIX_BYTES].copy_from_slice(&prefix.0);
         key[TIME_AT..ID_AT].copy_from_slice(&five_bytes(time.0));

@@ -36,6 +36,7 @@ mod slice;
 mod snapshot;
 mod stats;
 mod store;
+mod sums;
 mod tombs;
 mod vanish;
 mod vanish_job;

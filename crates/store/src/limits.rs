@@ -141,6 +141,24 @@ pub(crate) const FIND_ID_NS: f64 = 3_000.0;
 /// What an unlimited filter is planned as.
 pub(crate) const UNLIMITED_PLANNED: u64 = 100_000;
 
+/// Items of a new bucket of sums. A bucket takes 120 bytes, half a byte for each item; reading one
+/// takes about 15 us, and a message of a reconciliation reads two for each place that it names.
+pub const BUCKET_ITEMS_DEFAULT: usize = 256;
+
+/// Buckets of a new chunk: 7.5 kB that a batch copies for each chunk it touches, in about half a
+/// microsecond. A million events are 64 of them, and publishing a head copies a pointer to each.
+/// Unit tests have small stores, and cut and merge all the time.
+pub(crate) const CHUNK_BUCKETS: usize = if cfg!(test) { 3 } else { 64 };
+/// Buckets above which a chunk is cut.
+pub(crate) const CHUNK_BUCKETS_MAX: usize = 2 * CHUNK_BUCKETS;
+
+/// Events that a view of the sums looks at to learn which are expired or being wiped: a
+/// microsecond each. Expired events are removed all the time, so there are rarely more than a few.
+pub(crate) const HIDDEN_LOOKS_MAX: usize = 1 << 16;
+
+/// Entries between two reports while the sums are made anew: about half a second.
+pub(crate) const REBUILD_PROGRESS_EVENTS: u64 = 1_000_000;
+
 /// Commits between two searches for readers that were killed: a few system calls each.
 pub(crate) const STALE_READERS_COMMITS: u64 = 1_024;
 

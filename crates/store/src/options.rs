@@ -3,8 +3,8 @@
 use zeolite_proto::Kind;
 
 use crate::limits::{
-    FLUSH_KEYS_MIN_DEFAULT, HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT, MAP_BYTES_DEFAULT,
-    PURGE_EVENTS_MIN_DEFAULT,
+    BUCKET_ITEMS_DEFAULT, FLUSH_KEYS_MIN_DEFAULT, HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT,
+    MAP_BYTES_DEFAULT, PURGE_EVENTS_MIN_DEFAULT,
 };
 
 /// What a commit waits for.
@@ -43,6 +43,15 @@ pub struct Options {
     /// them at no further cost. Another list than the last time costs a walk over the store at
     /// opening.
     pub gated_kinds: Vec<Kind>,
+    /// Items of which a sum is kept: what a reconciliation reads to look between two of them.
+    pub bucket_items: usize,
+}
+
+impl Options {
+    /// Whether events of this kind are not for everybody.
+    pub(crate) fn is_gated(&self, kind: Kind) -> bool {
+        self.gated_kinds.binary_search(&kind).is_ok()
+    }
 }
 
 impl Default for Options {
@@ -56,6 +65,7 @@ impl Default for Options {
             purge_events_min: PURGE_EVENTS_MIN_DEFAULT,
             own_urls: Vec::new(),
             gated_kinds: Vec::new(),
+            bucket_items: BUCKET_ITEMS_DEFAULT,
         }
     }
 }

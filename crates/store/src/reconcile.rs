@@ -8,11 +8,13 @@
 
 mod build;
 mod live;
+mod view;
 
 use zeolite_proto::{Filter, Kind};
 
 pub use self::build::{BuildState, SetBuild};
-pub use self::live::{LiveSet, LiveView};
+pub use self::live::LiveSet;
+pub use self::view::LiveView;
 use crate::Store;
 use crate::error::ReadError;
 
@@ -27,6 +29,7 @@ pub struct SetOptions<'a> {
 }
 
 /// How a filter's set is had.
+#[allow(clippy::large_enum_variant, reason = "there is one for each session")]
 pub enum ReconcileSet {
     /// It is kept: take a view for each message.
     Live(LiveSet),

@@ -14,7 +14,9 @@ use crate::error::{OpenError, ReadError};
 use crate::head::Head;
 use crate::keys::KeyMaker;
 use crate::limits::RECOVERY_RUN_EVENTS;
+use crate::options::Options;
 use crate::run::Run;
+use crate::sums;
 use crate::vanish::Vanish;
 
 /// What was found in the tail of the log when the store was opened.
@@ -26,11 +28,13 @@ pub struct Recovery {
     pub damaged: Vec<Seq>,
 }
 
-/// The head that covers what the indexes may not.
+/// The head that covers what the indexes may not. Without options, which is how a store is read
+/// beside its writer, it has no sums: they could not follow what is removed.
 pub(crate) fn rebuild_head(
     tables: &Tables,
     txn: &RoTxn<'_>,
     keys: &KeyMaker,
+    options: Option<&Options>,
     meta: &Meta,
 ) -> Result<(Head, Recovery), OpenError> {
     let mut head = Head { last_seq: meta.last_seq, ..Head::default() };
@@ -60,6 +64,10 @@ pub(crate) fn rebuild_head(
         ReadError::Lmdb(error) => OpenError::Lmdb(error),
         _ => OpenError::DamagedMeta("vanishing"),
     })?;
+    if let Some(options) = options {
+        let tail = (&head.runs[..], meta.indexed_through);
+        head.sums = Arc::new(sums::load(tables, txn, keys, options, tail)?);
+    }
     Ok((head, recovery))
 }
 

@@ -1,11 +1,13 @@
 //! A run: the sorted keys of some consecutive events.
 
-use zeolite_proto::{EventId, EventRef, Seq};
+use rustc_hash::FxHashSet;
+use zeolite_proto::{EventId, EventRef, Kind, Seq, Timestamp};
 
 use crate::id_filter::IdFilter;
 use crate::keys::{
     Family, INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry,
 };
+use crate::sums::{Change, ItemKey, Place};
 
 /// The keys of the events of a range of seqs, sorted.
 pub(crate) struct Run {
@@ -55,6 +57,45 @@ impl Run {
         let ids = &self.index[..self.ids];
         let from = &ids[ids.partition_point(|key| *key < lowest)..];
         &from[..from.partition_point(|key| *key <= highest)]
+    }
+
+    /// The timeline entries from `low` up to, not including, `end`.
+    pub(crate) fn timeline_between(
+        &self,
+        low: &ItemKey,
+        end: Option<&ItemKey>,
+    ) -> &[TimelineEntry] {
+        let from_low = &self.timeline[self.timeline.partition_point(|e| e.key() < &low.0[..])..];
+        match end {
+            Some(end) => &from_low[..from_low.partition_point(|entry| entry.key() < &end.0[..])],
+            None => from_low,
+        }
+    }
+
+    /// Appends an addition for each event that is not dead, in the order of the timeline.
+    pub(crate) fn push_additions(
+        &self,
+        keys: &KeyMaker,
+        gated_kinds: &[Kind],
+        is_dead: impl Fn(Seq) -> bool,
+        out: &mut Vec<Change>,
+    ) {
+        let gated = self.seqs_of_kinds(keys, gated_kinds);
+        for entry in self.timeline.iter().filter(|entry| !is_dead(entry.seq())) {
+            let is_gated = !gated.is_empty() && gated.contains(&entry.seq());
+            out.push(Change::addition(Place { key: ItemKey::of_entry(entry), is_gated }));
+        }
+    }
+
+    fn seqs_of_kinds(&self, keys: &KeyMaker, kinds: &[Kind]) -> FxHashSet<Seq> {
+        let mut seqs = FxHashSet::default();
+        for kind in kinds {
+            let prefix = keys.kind(*kind);
+            let (least, below) = (prefix.bottom(Timestamp(0)), prefix.above(Timestamp(u64::MAX)));
+            let of_kind = &self.index[self.index.partition_point(|key| *key < least)..];
+            seqs.extend(of_kind.iter().take_while(|key| **key < below).map(IndexKey::seq));
+        }
+        seqs
     }
 
     /// Keys of both indexes.

@@ -38,6 +38,14 @@ impl<'s> Snapshot<'s> {
         Ok(Self { inner, head, txn, ceiling })
     }
 
+    /// A snapshot whose transaction has nothing committed that its head does not know of: what the
+    /// head says of its sums is then exact. It keeps both writers waiting for a moment.
+    pub(crate) fn take_exact(inner: &'s Inner) -> Result<Self, ReadError> {
+        let (head, txn) = inner.head.load_with(|| inner.env.read_txn());
+        let ceiling = head.last_seq;
+        Ok(Self { inner, head, txn: txn?, ceiling })
+    }
+
     /// Shows the index only as far as it concerns events up to `ceiling`.
     pub(crate) fn with_ceiling(self, ceiling: Seq) -> Self {
         Self { ceiling: ceiling.min(self.ceiling), ..self }
@@ -316,7 +324,7 @@ fn index_key(bytes: &[u8]) -> Result<IndexKey, ReadError> {
     IndexKey::from_bytes(bytes).ok_or(ReadError::DamagedEntry("index"))
 }
 
-fn timeline_entry((key, value): (&[u8], &[u8])) -> Result<TimelineEntry, ReadError> {
+pub(crate) fn timeline_entry((key, value): (&[u8], &[u8])) -> Result<TimelineEntry, ReadError> {
     TimelineEntry::from_parts(key, value).ok_or(ReadError::DamagedEntry("timeline"))
 }
 

@@ -15,6 +15,7 @@ use crate::keys::KeyMaker;
 use crate::options::Options;
 use crate::recovery::{self, Recovery};
 use crate::snapshot::Snapshot;
+use crate::sums;
 use crate::vanish::OwnUrls;
 
 /// What readers and writers of one store share.
@@ -67,6 +68,7 @@ pub fn open(dir: &Path, options: Options) -> Result<(Store, Admitter, Committer)
     std::fs::create_dir_all(dir).map_err(|source| OpenError::Io { path: dir.into(), source })?;
     let lock = Arc::new(WriterLock::take(dir)?);
     let (env, tables) = env::open_writable(dir, &options)?;
+    sums::prepare(&env, &tables, &options)?;
     let own_urls = OwnUrls::new(&options.own_urls);
     let (store, meta) = Store::assemble(dir, env, tables, options, own_urls, false)?;
     let admitter = Admitter::new(&store, Arc::clone(&lock))?;
@@ -94,7 +96,10 @@ impl Store {
         let txn = env.read_txn()?;
         let meta = Meta::read(&tables, &txn)?;
         let keys = KeyMaker::new(meta.hash_key);
-        let (head, recovery) = recovery::rebuild_head(&tables, &txn, &keys, &meta)?;
+        let (head, recovery) = {
+            let options = (!is_read_only).then_some(&options);
+            recovery::rebuild_head(&tables, &txn, &keys, options, &meta)?
+        };
         drop(txn);
         let inner = Inner {
             dir: dir.into(),
@@ -124,7 +129,7 @@ impl Store {
         }
         let txn = inner.env.read_txn()?;
         let meta = Meta::read(&inner.tables, &txn)?;
-        let (head, _) = recovery::rebuild_head(&inner.tables, &txn, &inner.keys, &meta)?;
+        let (head, _) = recovery::rebuild_head(&inner.tables, &txn, &inner.keys, None, &meta)?;
         inner.head.update(|current| *current = head);
         Ok(())
     }

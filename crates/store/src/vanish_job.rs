@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use zeolite_proto::{TagStr, Timestamp};
 
-use crate::draft::{Draft, Place};
+use crate::draft::Draft;
 use crate::error::ReadError;
 use crate::keys::{IndexKey, KeyMaker, Prefix};
 use crate::limits::{VANISH_SLICE_EVENTS, VANISH_SLICE_KEYS};
@@ -102,8 +102,8 @@ fn remove_wiped(
         }
         // Not by `get`: what is being wiped is dead to it.
         let event = draft.snapshot.get_unwiped(seq)?;
-        if event.is_some_and(|event| vanish.wipes(event, own_urls)) {
-            draft.remove(Place::Stored(seq));
+        if let Some(event) = event.filter(|event| vanish.wipes(*event, own_urls)) {
+            draft.remove(draft.stored(seq, event));
         }
     }
     Ok(())

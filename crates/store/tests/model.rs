@@ -3,7 +3,8 @@
 mod world;
 
 use serde_json::Value;
-use world::{World, in_oracle_terms};
+use world::{World, in_oracle_terms, sets::assert_sets};
+use zeolite_proto::Kind;
 use zeolite_store::{Durability, Options};
 use zeolite_testkit::{
     Factory, OracleOutcome, OracleStore, Scheduler, TestRng, Universe, run_seeds,
@@ -21,6 +22,8 @@ fn options(rng: &mut TestRng) -> Options {
         purge_events_min: rng.random_range(1..3),
         durability: Durability::Fast,
         map_bytes: 1 << 30,
+        bucket_items: *[1, 2, 5, 256].get(rng.random_range(0..4)).expect("in range"),
+        gated_kinds: if rng.random() { vec![Kind(1), Kind(3), Kind(30_023)] } else { Vec::new() },
         ..Options::default()
     }
 }
@@ -128,6 +131,7 @@ fn random_workloads_equal_the_oracle() {
         let mut scheduler = Scheduler::new(rng);
         for _ in 0..STEPS {
             model.step(&mut scheduler);
+            assert_sets(model.world.store(), model.now, scheduler.rng());
         }
         model.world.commit_all();
         model.world.assert_clean();

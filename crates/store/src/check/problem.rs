@@ -39,6 +39,9 @@ pub enum Problem {
     /// A timeline entry leads to no event, or to another one.
     #[error("the timeline has an entry for event {0}, which is not there")]
     DanglingInTimeline(Seq),
+    /// Buckets of the sums do not say what the timeline has.
+    #[error("{0} of the sums differ from the timeline")]
+    WrongSums(u64),
     /// An event is in the log and counts as removed.
     #[error("event {0} is in the log and in the graveyard")]
     Buried(Seq),

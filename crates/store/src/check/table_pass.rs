@@ -49,10 +49,14 @@ impl Check<'_, '_> {
     pub(super) fn timeline(&mut self, expected: u64) -> Result<(), ReadError> {
         let table = self.snapshot.inner.tables.timeline;
         let mut settled = 0;
+        let mut sums = self.sums()?;
         self.report.timeline_entries = self.walk("timeline", table, |check, key, value| {
             match TimelineEntry::from_parts(key, value) {
                 None => check.report.add(Problem::Malformed("timeline")),
-                Some(entry) if check.is_settled(entry.seq()) => settled += 1,
+                Some(entry) if check.is_settled(entry.seq()) => {
+                    settled += 1;
+                    check.add_to_sums(&entry, &mut sums)?;
+                }
                 Some(entry) => {
                     check.unsettled(entry.seq(), Problem::DanglingInTimeline(entry.seq()));
                 }
@@ -60,6 +64,7 @@ impl Check<'_, '_> {
             Ok(())
         })?;
         if settled == expected {
+            self.end_sums(sums);
             return Ok(());
         }
         self.walk("timeline", table, |check, key, value| {
@@ -92,7 +97,7 @@ impl Check<'_, '_> {
     }
 
     /// What an entry leads to; `None` if that is damaged, which was reported already.
-    fn readable(&self, seq: Seq) -> Result<Option<Option<EventRef<'_>>>, ReadError> {
+    pub(super) fn readable(&self, seq: Seq) -> Result<Option<Option<EventRef<'_>>>, ReadError> {
         match self.snapshot.get(seq) {
             Err(ReadError::Damaged { .. }) => Ok(None),
             found => found.map(Some),
@@ -108,7 +113,7 @@ impl Check<'_, '_> {
     }
 
     /// Shows each entry of a table; gives their number.
-    fn walk(
+    pub(super) fn walk(
         &mut self,
         name: &'static str,
         table: Table,

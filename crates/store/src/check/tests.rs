@@ -146,6 +146,15 @@ fn each_damage_is_named() {
     check(&["table graveyard has an entry that is malformed"], |_, tables, txn| {
         tables.graveyard.put(txn, &seq_key(Seq(100)), &[0; 43]).unwrap();
     });
+    check(&["1 of the sums differ from the timeline"], |_, tables, txn| {
+        let (key, row) = tables.sums.first(txn).unwrap().unwrap();
+        let (key, mut row) = (key.to_vec(), row.to_vec());
+        row[39] ^= 1;
+        tables.sums.put(txn, &key, &row).unwrap();
+    });
+    check(&["table sums has an entry that is malformed"], |_, tables, txn| {
+        tables.sums.put(txn, &[0xff; 37], b"").unwrap();
+    });
     check(&["table index has an entry that is malformed"], |_, tables, txn| {
         tables.index.put(txn, &[1; 19], b"").unwrap();
     });

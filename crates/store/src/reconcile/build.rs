@@ -77,6 +77,11 @@ impl SetBuild {
         })
     }
 
+    /// The memory that it holds at this moment.
+    pub fn memory_bytes(&self) -> usize {
+        self.items.capacity() * size_of::<Item>()
+    }
+
     /// True when all items are there, or one too many.
     fn gather(&mut self, now: Timestamp, budget: SliceBudget) -> Result<bool, ReadError> {
         let (items, without_kinds) = (&mut self.items, &self.without_kinds);

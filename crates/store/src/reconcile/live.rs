@@ -2,21 +2,19 @@
 
 use zeolite_proto::limits::CREATED_AT_MAX;
 use zeolite_proto::{Filter, Kind, Timestamp};
-use zeolite_reconcile::{Bound, Edge, Item, Set, SortedSet};
 
+use super::view::LiveView;
 use crate::error::ReadError;
-use crate::scan::{Scan, ScanOptions};
-use crate::slice::SliceBudget;
 use crate::store::Store;
+use crate::sums::Part;
 
 /// A set that the store keeps. Holding it costs nothing; each [view](Self::view) is of its moment.
 #[derive(Clone)]
 pub struct LiveSet {
     store: Store,
-    since: Timestamp,
-    until: Timestamp,
-    /// The store's gated kinds are left out.
-    is_open_only: bool,
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+    pub(super) part: Part,
 }
 
 impl LiveSet {
@@ -28,62 +26,27 @@ impl LiveSet {
             && filter.tags.is_empty()
             && filter.search.is_none()
             && filter.limit.is_none();
-        let is_kept = without_kinds.is_empty() || without_kinds == store.options().gated_kinds;
+        let part = match without_kinds {
+            [] => Part::All,
+            _ => Part::Open,
+        };
+        let is_kept = part == Part::All || without_kinds == store.options().gated_kinds;
+        // Beside a writer sums cannot follow what is removed.
         (is_window && is_kept && !store.0.is_read_only()).then(|| Self {
             store: store.clone(),
             since: filter.since.unwrap_or_default(),
             until: filter.until.unwrap_or(Timestamp(CREATED_AT_MAX)),
-            is_open_only: !without_kinds.is_empty(),
+            part,
         })
     }
 
-    /// The set as it is at this moment, without what is expired at `now`. It holds a read
-    /// transaction, so it should be dropped when a message is answered.
+    /// The set as it is at this moment, without what is expired at `now`: exactly what a scan would
+    /// give. It holds a read transaction, so it should be dropped when a message is answered.
+    ///
+    /// Expired events that are not removed yet, and those that a request to vanish is still to
+    /// remove, are looked up each time; for more than 65,536 of them there is no view
+    /// ([`ReadError::Unsettled`]).
     pub fn view(&self, now: Timestamp) -> Result<LiveView<'_>, ReadError> {
-        let filter =
-            Filter { since: Some(self.since), until: Some(self.until), ..Filter::default() };
-        let without: &[Kind] =
-            if self.is_open_only { &self.store.options().gated_kinds } else { &[] };
-        let mut items = Vec::new();
-        let mut scan = Scan::new(&self.store, &[filter], ScanOptions::default())?;
-        scan.slice(now, SliceBudget::UNLIMITED, &mut |_, event| {
-            if without.binary_search(&event.kind()).is_err() {
-                items.push(Item { time: event.created_at(), id: event.id() });
-            }
-            true
-        })?;
-        Ok(LiveView { set: SortedSet::new(items), _store: &self.store })
-    }
-}
-
-/// A [`LiveSet`] as of one moment.
-pub struct LiveView<'s> {
-    set: SortedSet,
-    _store: &'s Store,
-}
-
-impl Set for LiveView<'_> {
-    type Error = ReadError;
-
-    fn len(&self) -> usize {
-        self.set.len()
-    }
-
-    fn seek(&self, from: &Edge, bound: &Bound) -> Result<Edge, ReadError> {
-        Ok(self.set.seek(from, bound).unwrap_or_else(|never| match never {}))
-    }
-
-    fn edge_at(&self, at: usize) -> Result<Edge, ReadError> {
-        Ok(self.set.edge_at(at).unwrap_or_else(|never| match never {}))
-    }
-
-    fn for_each(
-        &self,
-        from: &Edge,
-        count: usize,
-        visit: &mut dyn FnMut(&Item),
-    ) -> Result<(), ReadError> {
-        self.set.for_each(from, count, visit).unwrap_or_else(|never| match never {});
-        Ok(())
+        LiveView::take(self, &self.store.0, now)
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub(crate) mod sets;
+
 use std::collections::VecDeque;
 
 use serde_json::Value;
