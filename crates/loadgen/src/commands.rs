@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod corpus;
+mod progress;
 mod run;
 
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use zeolite_proto::{EventId, Kind, PubKey, Timestamp};
 
-use crate::corpus::body::{Body, Head, MESSAGE_HEAD, MESSAGE_TAIL};
+use crate::corpus::body::{Head, MESSAGE_HEAD, MESSAGE_TAIL};
 use crate::corpus::generate::generate;
 use crate::corpus::spec::Spec;
 
@@ -118,11 +118,10 @@ impl Batch {
         self.end_event(id, head);
     }
 
-    /// Adds an event that has no signature yet.
-    pub(crate) fn push_unsigned(&mut self, head: Head, body: &mut Body) -> EventId {
-        let id = body.push_message(&head, &mut self.text);
+    /// Adds an event from its message.
+    pub(crate) fn push_message(&mut self, (id, head): (EventId, Head), message: &[u8]) {
+        self.text.extend_from_slice(message);
         self.end_event(id, head);
-        id
     }
 
     fn end_event(&mut self, id: EventId, head: Head) {

@@ -2,29 +2,20 @@
 
 use std::sync::Arc;
 
-use zeolite_proto::{Kind, Timestamp};
-
 use crate::corpus::batch::Batch;
-use crate::corpus::body::{Body, Head};
+use crate::corpus::classic::{self, Classic};
+use crate::corpus::compose::{Composer, Story, Unsigned};
+use crate::corpus::network::{self, Network};
 use crate::corpus::pipeline::Ordered;
 use crate::corpus::signer::Author;
-use crate::corpus::spec::Spec;
+use crate::corpus::spec::{Shape, Spec};
 
-/// Composed events with zeros for signatures, and for each the number of the key that signs it.
-#[derive(Default)]
-pub(crate) struct Unsigned {
-    pub(crate) batch: Batch,
-    pub(crate) keys: Vec<u32>,
-}
-
-impl Unsigned {
-    fn sign(mut self, keys: &[Author]) -> Batch {
-        for (at, &key) in self.keys.iter().enumerate() {
-            let id = self.batch.event(at).id;
-            keys[key as usize].sign_message(&id, self.batch.message_mut(at));
-        }
-        self.batch
+fn sign(mut unsigned: Unsigned, keys: &[Author]) -> Batch {
+    for (at, &key) in unsigned.keys.iter().enumerate() {
+        let id = unsigned.batch.event(at).id;
+        keys[key as usize].sign_message(&id, unsigned.batch.message_mut(at));
     }
+    unsigned.batch
 }
 
 /// A corpus being generated, batch by batch in corpus order.
@@ -45,46 +36,27 @@ impl Iterator for Generator {
 ///
 /// Memory: the keys of all authors, the ids that later events may refer to, and a few batches.
 pub fn generate(spec: &Spec, threads: usize) -> Generator {
-    let keys = make_keys(spec.seed, AUTHORS, threads);
-    let source = Composer::new(*spec, Arc::clone(&keys));
-    Generator { batches: Ordered::start(threads, source, move |unsigned| unsigned.sign(&keys)) }
-}
-
-const AUTHORS: u32 = 10;
-
-struct Composer {
-    spec: Spec,
-    keys: Arc<[Author]>,
-    next: u32,
-    body: Body,
-}
-
-impl Composer {
-    fn new(spec: Spec, keys: Arc<[Author]>) -> Self {
-        Self { spec, keys, next: 0, body: Body::default() }
-    }
-}
-
-impl Iterator for Composer {
-    type Item = Unsigned;
-
-    fn next(&mut self) -> Option<Unsigned> {
-        let mut unsigned = Unsigned::default();
-        while self.next < self.spec.events && !unsigned.batch.is_full() {
-            let key = self.next % AUTHORS;
-            self.body.clear();
-            self.body.content(format!("note {}", self.next).as_bytes());
-            let head = Head {
-                pubkey: self.keys[key as usize].pubkey(),
-                created_at: Timestamp(1_735_689_600 + u64::from(self.next)),
-                kind: Kind::TEXT_NOTE,
-            };
-            unsigned.batch.push_unsigned(head, &mut self.body);
-            unsigned.keys.push(key);
-            self.next += 1;
+    let Spec { shape, events, seed } = *spec;
+    match shape {
+        Shape::ClassicV1 => {
+            let keys = make_keys(seed, classic::authors(events), threads);
+            run(Classic::new(events, seed, Arc::clone(&keys)), seed, keys, threads)
         }
-        (!unsigned.batch.is_empty()).then_some(unsigned)
+        Shape::NetworkV1 => {
+            let keys = make_keys(seed, network::keys(events), threads);
+            run(Network::new(events, seed, Arc::clone(&keys)), seed, keys, threads)
+        }
     }
+}
+
+fn run<S: Story + Send + 'static>(
+    story: S,
+    seed: u64,
+    keys: Arc<[Author]>,
+    threads: usize,
+) -> Generator {
+    let composer = Composer::new(story, seed, Arc::clone(&keys));
+    Generator { batches: Ordered::start(threads, composer, move |batch| sign(batch, &keys)) }
 }
 
 /// Numbers of authors whose keys are made in one go.

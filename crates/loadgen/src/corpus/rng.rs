@@ -14,6 +14,8 @@ pub(crate) enum Purpose {
     Event = 3,
     /// What one author is like; numbered by author.
     Author = 4,
+    /// What sort one deletion is; numbered by event.
+    Deletion = 5,
 }
 
 /// A stream of random numbers.

@@ -1,0 +1,5 @@
+//! Corpora as others see them: their bytes, their shape, their signatures, their effective sets.
+
+#![allow(missing_docs, reason = "a test crate has no callers")]
+
+mod shape;
