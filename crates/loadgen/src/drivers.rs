@@ -6,11 +6,13 @@
 //! never waits for ever: silence ends it.
 
 mod ask;
+mod churn;
 mod crowd;
 mod error;
 mod facts;
 mod flood;
 mod ledger;
+mod live;
 mod notes;
 mod pace;
 mod publish;
@@ -22,7 +24,9 @@ pub mod bulk_read;
 pub mod fanout_broadcast;
 pub mod fanout_churn;
 pub mod fanout_scaling;
+pub mod fanout_slow;
 pub mod ingest;
+pub mod open_loop;
 pub mod visible;
 
 pub use error::DriveError;
@@ -41,8 +45,12 @@ pub enum Scenario {
     FanoutBroadcast(fanout_broadcast::Spec),
     /// Fan-out, alone and while other sockets open and close subscriptions
     FanoutChurn(fanout_churn::Spec),
+    /// Fan-out while some sockets stop reading
+    FanoutSlow(fanout_slow::Spec),
     /// A corpus over C connections with W unanswered events each, then all of it again
     Ingest(ingest::Spec),
+    /// Events at fixed rates, timed from when they were due
+    OpenLoop(open_loop::Spec),
     /// How long after its publication an event can be asked for
     Visible(visible::Spec),
     /// One REQ for everything, at full speed and through a slow reader
@@ -56,6 +64,8 @@ impl Scenario {
             Self::FanoutScaling(spec) => fanout_scaling::run(target, spec, emit),
             Self::FanoutBroadcast(spec) => fanout_broadcast::run(target, spec, emit),
             Self::FanoutChurn(spec) => fanout_churn::run(target, spec, emit),
+            Self::FanoutSlow(spec) => fanout_slow::run(target, spec, emit),
+            Self::OpenLoop(spec) => open_loop::run(target, spec, emit),
             Self::Ingest(spec) => ingest::run(target, spec, emit),
             Self::Visible(spec) => visible::run(target, spec, emit),
             Self::BulkRead(spec) => bulk_read::run(target, spec, emit),

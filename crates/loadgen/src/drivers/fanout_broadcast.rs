@@ -1,22 +1,20 @@
 //! `fanout-broadcast`: N sockets want the same events: one alone, then a steady stream.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 
 use super::crowd::Crowd;
 use super::error::DriveError;
-use super::ledger::{Audience, Ledger};
+use super::ledger::Audience;
+use super::live::Live;
 use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
 use crate::report::Report;
 use crate::row::Row;
-use crate::socket::Message;
 use crate::target::Target;
 
 /// How much of it.
@@ -82,31 +80,15 @@ async fn measure(
 
     let begin = row.begin();
     let schedule = Schedule::new(begin + Duration::from_millis(20), phase.rate);
-    let ledger = Ledger::new(notes.clone(), schedule, Audience::All(phase.subscribers));
-    let expected = ledger.expected();
-    let ledger = Rc::new(RefCell::new(ledger));
-    let deliveries = ledger.clone();
-    let listening = crowd.listen(move |member, message, now: Instant| {
-        if let Message::Event(_, id, _) = message {
-            deliveries.borrow_mut().take(member, &id, now);
-        }
-    });
+    let audience = Audience::All(phase.subscribers);
+    let live = Live::start(crowd, notes.clone(), schedule, audience);
     let published = publisher.publish(notes, schedule);
-    let arrived = || ledger.borrow().counts().delivered;
-    let all = expected + phase.events as u64;
-    wait_for(all, silence, || arrived() + published.answered()).await;
-    let elapsed_s = row.end(arrived());
+    let all = live.expected() + phase.events as u64;
+    wait_for(all, silence, || live.arrived() + published.answered()).await;
+    let elapsed_s = row.end(live.arrived());
     tokio::time::sleep(SETTLE).await;
-
-    let ledger = ledger.borrow();
-    ledger.check(row);
-    row.latency("delivery", &ledger.delivery)
-        .latency("first", &ledger.first_arrivals())
-        .latency("last", &ledger.last_arrivals())
-        .figure("deliveries_per_s", ledger.counts().delivered as f64 / elapsed_s)
-        .check("lost_sockets", 0, listening.lost());
-    if let Some(loss) = listening.first_loss() {
-        row.warn(loss);
-    }
+    live.report(row);
+    live.report_edges(row);
+    row.figure("deliveries_per_s", live.arrived() as f64 / elapsed_s);
     published.finish(row)
 }

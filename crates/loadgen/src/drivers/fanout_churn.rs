@@ -1,32 +1,22 @@
 //! `fanout-churn`: fan-out to N sockets, alone and while others open and close subscriptions.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use tokio::task::JoinSet;
 
+use super::churn::Churn;
 use super::crowd::Crowd;
 use super::error::DriveError;
-use super::ledger::{Audience, Ledger};
+use super::ledger::Audience;
+use super::live::Live;
 use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
-use super::rng::Rng;
 use super::runtime::{SETTLE, block_on, wait_for};
-use crate::latency::Recorder;
 use crate::report::Report;
 use crate::row::Row;
-use crate::socket::{Message, Socket, SocketError};
 use crate::target::Target;
-
-/// Different filters that the churning sockets take in turn.
-const FILTERS: usize = 64;
-
-/// Authors of the largest of them.
-const FILTER_AUTHORS_MAX: f64 = 1_000.0;
 
 /// How much of it.
 #[derive(Args, Clone, Debug)]
@@ -79,143 +69,20 @@ async fn measure(
         |number: usize| format!(r#"{{"authors":["{}"],"kinds":[1]}}"#, authors[number].pubkey());
     let crowd = Crowd::gather(target, 1 + churners, subscribers, silence, filter_of).await?;
     let publisher = Publisher::connect(target, 0).await?;
-    let churn = Churn::connect(target, churners, silence).await?;
+    let churn = Churn::connect(target, 1, churners, silence).await?;
 
     let begin = row.begin();
     let schedule = Schedule::new(begin + Duration::from_millis(20), spec.rate);
     let audience = Audience::One(Box::new(reader_of));
-    let ledger = Rc::new(RefCell::new(Ledger::new(notes.clone(), schedule, audience)));
-    let deliveries = ledger.clone();
-    let listening = crowd.listen(move |member, message, now: Instant| {
-        if let Message::Event(_, id, _) = message {
-            deliveries.borrow_mut().take(member, &id, now);
-        }
-    });
+    let live = Live::start(crowd, notes.clone(), schedule, audience);
     let turning = churn.start();
     let published = publisher.publish(notes, schedule);
-    let arrived = || ledger.borrow().counts().delivered;
-    wait_for(2 * spec.events as u64, silence, || arrived() + published.answered()).await;
+    let all = live.expected() + spec.events as u64;
+    wait_for(all, silence, || live.arrived() + published.answered()).await;
     turning.stop();
-    let elapsed_s = row.end(arrived());
+    let elapsed_s = row.end(live.arrived());
     tokio::time::sleep(SETTLE).await;
-
-    ledger.borrow().check(row);
-    row.latency("delivery", &ledger.borrow().delivery).check("lost_sockets", 0, listening.lost());
+    live.report(row);
     turning.report(elapsed_s, row).await;
     published.finish(row)
-}
-
-/// Sockets that will open and close subscriptions.
-struct Churn {
-    sockets: Vec<Socket>,
-    filters: Rc<Vec<String>>,
-    silence: Duration,
-}
-
-/// Sockets that do.
-struct Turning {
-    state: Rc<State>,
-    lanes: RefCell<JoinSet<Result<(), SocketError>>>,
-}
-
-#[derive(Default)]
-struct State {
-    stopped: Cell<bool>,
-    turns: Cell<u64>,
-    refused: Cell<u64>,
-    stray: Cell<u64>,
-    eose: RefCell<Recorder>,
-}
-
-impl Churn {
-    async fn connect(target: &Target, count: usize, silence: Duration) -> Result<Self, DriveError> {
-        let mut sockets = Vec::new();
-        for number in 0..count {
-            sockets.push(Socket::connect(&target.address, 1 + number).await?);
-        }
-        Ok(Self { sockets, filters: Rc::new(filters()), silence })
-    }
-
-    fn start(self) -> Turning {
-        let state = Rc::new(State::default());
-        let mut lanes = JoinSet::new();
-        for (number, socket) in self.sockets.into_iter().enumerate() {
-            let (state, filters) = (state.clone(), self.filters.clone());
-            let silence = self.silence;
-            lanes.spawn_local(async move { turn(socket, number, &filters, &state, silence).await });
-        }
-        Turning { state, lanes: RefCell::new(lanes) }
-    }
-}
-
-/// Opens a subscription, waits for its EOSE, closes it, and so on.
-async fn turn(
-    mut socket: Socket,
-    first: usize,
-    filters: &[String],
-    state: &State,
-    silence: Duration,
-) -> Result<(), SocketError> {
-    let mut serial = first;
-    while !state.stopped.get() {
-        serial += 1;
-        let sub = format!("c{serial}");
-        let filter = &filters[serial % filters.len()];
-        let begin = Instant::now();
-        socket.sender().send(format!("[\"REQ\",\"{sub}\",{filter}]").as_bytes()).await?;
-        let reading = socket.read_until(silence, |message, now| match message {
-            Message::Eose(of) if of == sub => {
-                state.eose.borrow_mut().record(now - begin);
-                true
-            }
-            Message::Closed(..) => {
-                state.refused.set(state.refused.get() + 1);
-                true
-            }
-            Message::Event(..) => {
-                state.stray.set(state.stray.get() + 1);
-                false
-            }
-            _ => false,
-        });
-        reading.await?;
-        socket.sender().send(format!("[\"CLOSE\",\"{sub}\"]").as_bytes()).await?;
-        state.turns.set(state.turns.get() + 1);
-    }
-    Ok(())
-}
-
-impl Turning {
-    fn stop(&self) {
-        self.state.stopped.set(true);
-    }
-
-    async fn report(self, elapsed_s: f64, row: &mut Row) {
-        let mut lanes = self.lanes.take();
-        let mut lost = 0_u64;
-        while let Some(lane) = lanes.join_next().await {
-            if let Ok(Err(error)) = lane {
-                lost += 1;
-                row.warn(format!("a churning socket: {error}"));
-            }
-        }
-        let state = &self.state;
-        row.figure("subscriptions", state.turns.get() as f64)
-            .figure("subscriptions_per_s", state.turns.get() as f64 / elapsed_s)
-            .latency("churn_eose", &state.eose.borrow())
-            .check("churn_lost_sockets", 0, lost)
-            .check("churn_refused", 0, state.refused.get())
-            .check("churn_stray", 0, state.stray.get());
-    }
-}
-
-/// Filters of 1 to 1,000 authors whom nobody knows; as many of one size as of ten times that size.
-fn filters() -> Vec<String> {
-    let mut rng = Rng::new(0x6368_7572);
-    let filters = (0..FILTERS).map(|_| {
-        let size = FILTER_AUTHORS_MAX.powf(rng.share()).round() as usize;
-        let authors: Vec<_> = (0..size).map(|_| format!("\"{}\"", rng.hex())).collect();
-        format!("{{\"authors\":[{}],\"kinds\":[1]}}", authors.join(","))
-    });
-    filters.collect()
 }

@@ -1,22 +1,20 @@
 //! `fanout-scaling`: N sockets, each with a subscription of its own; every event is for exactly one.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 
 use super::crowd::Crowd;
 use super::error::DriveError;
-use super::ledger::{Audience, Ledger};
+use super::ledger::Audience;
+use super::live::Live;
 use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
 use crate::report::Report;
 use crate::row::Row;
-use crate::socket::Message;
 use crate::target::Target;
 
 /// How much of it.
@@ -72,24 +70,12 @@ async fn measure(
     let begin = row.begin();
     let schedule = Schedule::new(begin + Duration::from_millis(20), spec.rate);
     let audience = Audience::One(Box::new(reader_of));
-    let ledger = Rc::new(RefCell::new(Ledger::new(notes.clone(), schedule, audience)));
-    let deliveries = ledger.clone();
-    let listening = crowd.listen(move |member, message, now: Instant| {
-        if let Message::Event(_, id, _) = message {
-            deliveries.borrow_mut().take(member, &id, now);
-        }
-    });
+    let live = Live::start(crowd, notes.clone(), schedule, audience);
     let published = publisher.publish(notes, schedule);
-    let arrived = || ledger.borrow().counts().delivered;
-    wait_for(2 * spec.events as u64, silence, || arrived() + published.answered()).await;
-    row.end(arrived());
+    let all = live.expected() + spec.events as u64;
+    wait_for(all, silence, || live.arrived() + published.answered()).await;
+    row.end(live.arrived());
     tokio::time::sleep(SETTLE).await;
-
-    let ledger = ledger.borrow();
-    ledger.check(row);
-    row.latency("delivery", &ledger.delivery).check("lost_sockets", 0, listening.lost());
-    if let Some(loss) = listening.first_loss() {
-        row.warn(loss);
-    }
+    live.report(row);
     published.finish(row)
 }

@@ -69,16 +69,16 @@ impl Ledger {
         }
     }
 
-    /// Takes one delivery.
-    pub(crate) fn take(&mut self, member: usize, id: &EventId, now: Instant) {
+    /// Takes one delivery, and says whether it is one that had to come and had not.
+    pub(crate) fn take(&mut self, member: usize, id: &EventId, now: Instant) -> bool {
         let Some(place) = self.notes.place(id) else {
             self.counts.stray += 1;
-            return;
+            return false;
         };
         let bit = match &self.audience {
             Audience::One(of) if of(place) != member => {
                 self.counts.stray += 1;
-                return;
+                return false;
             }
             Audience::One(_) => place,
             Audience::All(_) => member * self.notes.len() + place,
@@ -86,12 +86,13 @@ impl Ledger {
         let (word, mask) = (&mut self.seen[bit / 64], 1 << (bit % 64));
         if *word & mask != 0 {
             self.counts.doubled += 1;
-            return;
+            return false;
         }
         *word |= mask;
         self.counts.delivered += 1;
         self.delivery.record(now.saturating_duration_since(self.schedule.due(place)));
         self.arrivals[place].get_or_insert((now, now)).1 = now;
+        true
     }
 
     pub(crate) fn counts(&self) -> Counts {

@@ -16,15 +16,15 @@ use crate::row::Row;
 use crate::socket::{Message, Socket, SocketError};
 use crate::target::Target;
 
-/// A connection to publish on.
+/// Connections to publish on, in turn.
 pub(crate) struct Publisher {
-    socket: Socket,
+    sockets: Vec<Socket>,
 }
 
 /// What a publisher did, while it does it.
 pub(crate) struct Published {
     pacer: Pacer,
-    reader: AbortHandle,
+    readers: Vec<AbortHandle>,
     answers: Rc<RefCell<Answers>>,
 }
 
@@ -44,12 +44,26 @@ struct Answers {
 impl Publisher {
     /// Connects from the source address of this number.
     pub(crate) async fn connect(target: &Target, number: usize) -> Result<Self, SocketError> {
-        Ok(Self { socket: Socket::connect(&target.address, number).await? })
+        Self::connect_many(target, number, 1).await
+    }
+
+    /// Connects `count` times, numbered from `first`.
+    pub(crate) async fn connect_many(
+        target: &Target,
+        first: usize,
+        count: usize,
+    ) -> Result<Self, SocketError> {
+        let mut sockets = Vec::new();
+        for number in first..first + count {
+            sockets.push(Socket::connect(&target.address, number).await?);
+        }
+        Ok(Self { sockets })
     }
 
     /// Publishes the notes on schedule and collects the answers.
     pub(crate) fn publish(self, notes: Arc<Notes>, schedule: Schedule) -> Published {
-        let pacer = Pacer::start(vec![self.socket.sender().clone()], notes.clone(), schedule);
+        let senders = self.sockets.iter().map(|socket| socket.sender().clone()).collect();
+        let pacer = Pacer::start(senders, notes.clone(), schedule);
         let answers = Rc::new(RefCell::new(Answers {
             answered: vec![false; notes.len()],
             notes,
@@ -62,21 +76,25 @@ impl Publisher {
             lost: None,
             times: Recorder::new(),
         }));
-        let (mut socket, told) = (self.socket, answers.clone());
-        let reader = spawn_local(async move {
-            loop {
-                let read = socket.read(|message, now| {
-                    if let Message::Ok(id, accepted, text) = message {
-                        told.borrow_mut().take(&id, accepted, text, now);
-                    }
-                });
-                if let Err(error) = read.await {
-                    told.borrow_mut().lost = Some(error.to_string());
-                    return;
-                }
+        let readers = self
+            .sockets
+            .into_iter()
+            .map(|socket| spawn_local(read_answers(socket, answers.clone())).abort_handle());
+        Published { pacer, readers: readers.collect(), answers }
+    }
+}
+
+async fn read_answers(mut socket: Socket, answers: Rc<RefCell<Answers>>) {
+    loop {
+        let read = socket.read(|message, now| {
+            if let Message::Ok(id, accepted, text) = message {
+                answers.borrow_mut().take(&id, accepted, text, now);
             }
         });
-        Published { pacer, reader: reader.abort_handle(), answers }
+        if let Err(error) = read.await {
+            answers.borrow_mut().lost = Some(error.to_string());
+            return;
+        }
     }
 }
 
@@ -107,14 +125,9 @@ impl Published {
         answers.accepted + answers.refused
     }
 
-    /// The place of every note that was accepted.
-    pub(crate) fn accepted(&self) -> u64 {
-        self.answers.borrow().accepted
-    }
-
     /// Each event accepted, exactly once, and nothing else answered.
     pub(crate) fn finish(self, row: &mut Row) -> Result<(), DriveError> {
-        self.reader.abort();
+        self.readers.iter().for_each(AbortHandle::abort);
         let answers = self.answers.borrow();
         row.latency("ok", &answers.times)
             .check("accepted", answers.notes.len() as u64, answers.accepted)
