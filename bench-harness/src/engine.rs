@@ -158,7 +158,7 @@ pub struct Unsupported {
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// Not TOML, or not these members.
-    #[error("not an engine file: {0}")]
+    #[error("not an engine file")]
     Syntax(#[from] toml::de::Error),
     /// A placeholder that nothing fills there.
     #[error("`{{{name}}}` means nothing in {place}")]

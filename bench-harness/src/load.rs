@@ -56,7 +56,7 @@ impl<'a> Loader<'a> {
             Some(format!("timed out after {} s", time_max.as_secs()))
         } else if let Some(line) = garbage {
             Some(format!("the load generator printed no row: {line}"))
-        } else if status.is_some_and(|status| status.success()) {
+        } else if status.and_then(|status| status.code()).is_some_and(is_told_by_rows) {
             None
         } else {
             let status = status.map_or_else(|| "no status".to_owned(), |s| s.to_string());
@@ -99,6 +99,12 @@ impl<'a> Loader<'a> {
         let launch = Launch { command, dir, stdin: Stdio::null(), stdout, stderr };
         Ok(self.processes.spawn(launch)?)
     }
+}
+
+/// Whether the rows say all there is to say: done, or done with rows that did not pass.
+fn is_told_by_rows(exit_code: i32) -> bool {
+    const FINDINGS: i32 = 3;
+    exit_code == 0 || exit_code == FINDINGS
 }
 
 /// The rows, and the first line that is none.

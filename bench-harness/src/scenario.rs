@@ -204,9 +204,8 @@ pub struct Target {
     pub profile: String,
 }
 
-/// A picture.
+/// A picture. (serde cannot refuse unknown members beside flattened ones.)
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Plot {
     /// The file's name, without its ending.
     pub name: String,
@@ -267,7 +266,7 @@ pub enum Shape {
 #[derive(Debug, Error)]
 pub enum ScenarioError {
     /// Not TOML, or not these members.
-    #[error("not a scenario file: {0}")]
+    #[error("not a scenario file")]
     Syntax(#[from] toml::de::Error),
     /// A placeholder that nothing fills.
     #[error("`{{{0}}}` means nothing in arguments")]

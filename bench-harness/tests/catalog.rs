@@ -1,0 +1,96 @@
+//! The engine and scenario files that come along are complete.
+
+#![allow(missing_docs, reason = "a test crate has no callers")]
+
+use std::collections::BTreeSet;
+
+use zeolite_bench::catalog::{engines, scenarios};
+use zeolite_bench::engine::{Direction, Mechanism};
+use zeolite_bench::scenario::{Kind, Shape};
+
+#[test]
+fn every_engine_is_there_once_and_whole() {
+    let engines = engines(&[]).unwrap();
+    let names: Vec<&str> = engines.iter().map(|engine| engine.name.as_str()).collect();
+    assert_eq!(names, ["zeolite-durable", "zeolite-fast", "strfry", "nostr-rs-relay", "rnostr"]);
+    for engine in &engines {
+        assert!(engine.binary.variable.ends_with("_BIN"), "{}", engine.name);
+        assert!(!engine.about.is_empty() && !engine.profile.is_empty(), "{}", engine.name);
+        assert!(!engine.version.is_empty(), "{}", engine.name);
+    }
+    for name in ["zeolite-durable", "zeolite-fast", "strfry"] {
+        let engine = engines.iter().find(|engine| engine.name == name).unwrap();
+        assert!(engine.import.is_some() && engine.export.is_some(), "{name}");
+        for direction in [Direction::Down, Direction::Up, Direction::Both] {
+            assert!(engine.sync(Mechanism::Negentropy, direction).is_some(), "{name}");
+        }
+    }
+}
+
+/// The settings without which figures of strfry are wrong (bench.md, section 4).
+#[test]
+fn strfry_is_configured_fairly() {
+    let engines = engines(&[]).unwrap();
+    let strfry = engines.iter().find(|engine| engine.name == "strfry").unwrap();
+    let config = &strfry.config.as_ref().unwrap().template;
+    for setting in [
+        "nofiles = 0",
+        "rejectEventsOlderThanSeconds = 4000000000",
+        "maxFilterLimit = 100000000",
+        "restrictedReadKinds = \"\"",
+    ] {
+        assert!(config.contains(setting), "{setting}");
+    }
+    assert!(strfry.command.contains(&"--verbosity=WARNING".to_owned()));
+    let sync = strfry.sync(Mechanism::Negentropy, Direction::Down).unwrap();
+    assert!(sync.command.contains(&"--timeout=20".to_owned()));
+}
+
+#[test]
+fn scenarios_have_names_sets_and_targets_that_fit() {
+    let engines: BTreeSet<String> =
+        engines(&[]).unwrap().into_iter().map(|engine| engine.name).collect();
+    let scenarios = scenarios(&[]).unwrap();
+    let names: BTreeSet<&str> = scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+    assert_eq!(names.len(), scenarios.len(), "a name is used twice");
+    let mut plots = BTreeSet::new();
+    for scenario in &scenarios {
+        let name = &scenario.name;
+        assert!(!scenario.column.is_empty(), "{name} has no columns");
+        for run in &scenario.run {
+            assert!(
+                scenario.kind != Kind::Load || !run.expect.is_empty(),
+                "{name} expects no rows"
+            );
+        }
+        let expected: BTreeSet<&String> =
+            scenario.run.iter().flat_map(|run| run.expect.keys()).collect();
+        for target in &scenario.target {
+            assert!(engines.contains(&target.engine), "{name}: {}", target.engine);
+            assert!(
+                target.at_most.is_some() != target.at_least.is_some(),
+                "{name}: {}",
+                target.what
+            );
+            let known = scenario.kind != Kind::Load || expected.contains(&target.case);
+            assert!(known, "{name}: no row is called {}", target.case);
+        }
+        for plot in &scenario.plot {
+            assert!(plots.insert(plot.name.clone()), "two pictures are called {}", plot.name);
+            if let Shape::Curve { case, .. } = &plot.shape {
+                assert!(expected.contains(case), "{name}: no row is called {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_set_has_something_to_run() {
+    let scenarios = scenarios(&[]).unwrap();
+    for set in ["short", "fanout", "ingest", "query", "sync", "churn", "slow", "conns", "all"] {
+        let runs = scenarios.iter().filter(|scenario| scenario.is_in(set)).any(|scenario| {
+            scenario.kind == Kind::Transfer || scenario.runs_in(set).next().is_some()
+        });
+        assert!(runs, "{set} is empty");
+    }
+}
