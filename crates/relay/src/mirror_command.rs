@@ -1,0 +1,153 @@
+//! What `zeolite-mirror` does: a core without sockets, and one mirror over it.
+
+mod report;
+mod status_page;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+use zeolite_mirror::{Ended, Mirror};
+use zeolite_store::OpenError;
+
+use self::report::Reporter;
+use crate::clock;
+use crate::commands::{Exit, FAILED, environment, output};
+use crate::config::{Config, Layers, MirrorConfig, resolve};
+use crate::core::Core;
+use crate::mirror::settings::{connector, settings};
+use crate::mirror::status::measure;
+use crate::mirror::{MirrorStatus, StoreSide};
+use crate::mirror_cli::MirrorCli;
+
+/// The exit code of a process that a second signal stops.
+const SECOND_SIGNAL: i32 = 130;
+
+/// Resolves the configuration and mirrors. An error is told to the user here.
+pub fn main(cli: MirrorCli) -> ExitCode {
+    let complain = |error: anyhow::Error| output::say(format_args!("zeolite-mirror: {error:#}"));
+    let prepared = cli.mirror(clock::now().0).map_err(anyhow::Error::msg);
+    let prepared = prepared.and_then(|mirror| Ok((mirror, configure(&cli)?)));
+    let (mirror, config) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            complain(error);
+            return Exit::Usage.into();
+        }
+    };
+    match run(&cli, &mirror, &config) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            complain(error);
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// The relay's configuration, from the same layers.
+fn configure(cli: &MirrorCli) -> anyhow::Result<Config> {
+    let environment = environment()?;
+    let variable = environment.iter().find(|(name, _)| name == "ZEOLITE_CONFIG");
+    let path = cli.config.clone().or(variable.map(|(_, path)| path.into()));
+    let file = path.map(|path| read(&path)).transpose()?;
+    let flags = cli.overrides().map_err(anyhow::Error::msg)?;
+    Ok(resolve(Layers { file, environment, flags })?.config)
+}
+
+fn read(path: &Path) -> anyhow::Result<(String, String)> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok((path.display().to_string(), text))
+}
+
+fn run(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow::Result<Exit> {
+    log_to_stderr(config)?;
+    if cli.into.is_some() {
+        bail!("--into is not served");
+    }
+    into_store(cli, mirror, config)
+}
+
+fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
+    // What matters is reported; the log is for what does not.
+    let is_default = config.log == Config::default().log;
+    let directives = if is_default { "warn" } else { &config.log };
+    let filter = EnvFilter::try_new(directives).context("the log directives are not usable")?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    Ok(())
+}
+
+fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow::Result<Exit> {
+    let start = Instant::now();
+    let connector = connector(mirror.address.is_tls(), cli.ca.as_deref())?;
+    let mut core = Core::start(config, 0).map_err(|error| match error.downcast_ref() {
+        Some(OpenError::InUse { .. }) => error.context(
+            "the store is held by another process; if that is a zeolite-relay, add the upstream \
+             to its configuration as [[mirror]], or mirror through it with --into ws://ADDRESS",
+        ),
+        _ => error,
+    })?;
+    let stop = stop_on_signal(core.runtime())?;
+    let (status, progress) = MirrorStatus::new(mirror);
+    let mut settings = settings(mirror);
+    settings.once = cli.once || cli.dry_run;
+    settings.dry_run = cli.dry_run;
+    let running = Mirror {
+        address: mirror.address.clone(),
+        connector,
+        settings,
+        local: Arc::new(StoreSide::new(&core)),
+        progress,
+    };
+    core.spawn(measure(Arc::clone(&core.hub().metrics), status.clone()));
+    let reporter = Reporter::new(cli.json, status.clone(), start);
+    core.spawn(reporter.clone().watch());
+    if let Some(address) = cli.listen {
+        let served = status_page::bind(address, Arc::clone(core.hub()), status);
+        core.spawn(core.runtime().block_on(served)?);
+    }
+    let failed = core.failed.clone();
+    let ended = core.runtime().block_on(async {
+        tokio::select! {
+            ended = running.run(stop.clone()) => Some(ended),
+            () = failed.cancelled() => None,
+        }
+    });
+    // What was taken in is committed before anything is said about it.
+    core.stop();
+    let ended = ended.context("a thread panicked; see the log")?;
+    reporter.finish(&ended)?;
+    conclude(&ended, &stop)
+}
+
+fn conclude(ended: &Ended, stop: &CancellationToken) -> anyhow::Result<Exit> {
+    if !ended.outcome.end.is_success() {
+        bail!("{}", ended.outcome.end);
+    }
+    Ok(if stop.is_cancelled() { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Is cancelled by the first SIGINT or SIGTERM; a second one ends the process at once.
+fn stop_on_signal(runtime: &Runtime) -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let _context = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
+    let stop = CancellationToken::new();
+    let cancelled = stop.clone();
+    runtime.spawn(async move {
+        let mut next = async || {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        };
+        next().await;
+        cancelled.cancel();
+        next().await;
+        std::process::exit(SECOND_SIGNAL);
+    });
+    Ok(stop)
+}
