@@ -7,6 +7,8 @@
 use k256::elliptic_curve::hazmat::FieldArithmetic;
 use k256::{FieldBytes, Secp256k1};
 
+use crate::inverse;
+
 /// An element of the field of p = 2^256 - 2^32 - 977 elements.
 pub(crate) type Fe = <Secp256k1 as FieldArithmetic>::FieldElement;
 
@@ -26,16 +28,16 @@ pub(crate) fn is_zero(value: &Fe) -> bool {
 
 /// One over a value of magnitude at most 8; `None` for zero.
 ///
-/// The power of p - 2 (Fermat): in a third of the time of k256's own inversion. The exponent in binary
-/// is 223 ones, a zero, 22 ones, four zeros and 101101.
+/// By [`inverse::invert`], in a quarter of the time of k256's own inversion and of the power of p - 2.
+/// The product with the value shows that it is right; anything else is computed again by k256.
 pub(crate) fn invert(value: &Fe) -> Option<Fe> {
-    let x = [*value];
-    let [x2, x22, x223] = powers(&x, square_and_mul);
-    let power = square_and_mul(&x223, 23, &x22);
-    let power = square_and_mul(&power, 5, &x);
-    let power = square_and_mul(&power, 3, &x2);
-    let [inverse] = square_and_mul(&power, 2, &x);
-    (!is_zero(&inverse)).then_some(inverse)
+    let candidate = inverse::invert(&bytes(&value.normalize())).and_then(|bytes| parse(&bytes));
+    if let Some(candidate) = candidate
+        && is_zero(&(candidate.mul(value) + Fe::ONE.negate(1)))
+    {
+        return Some(candidate);
+    }
+    value.normalize().invert().into()
 }
 
 /// The square root of each value that has one, and that of its negative for each that has none.

@@ -31,6 +31,7 @@ mod glv;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "vector instructions; see the module's justification")]
 mod ifma;
+mod inverse;
 mod key_cache;
 mod limits;
 mod point;
