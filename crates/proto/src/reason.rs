@@ -26,6 +26,8 @@ pub enum Prefix {
     AuthRequired,
     /// The relay does not know how to do this.
     Unsupported,
+    /// A reconciliation timed out, is unknown, or lacks resources (NIP-77).
+    Closed,
 }
 
 impl Prefix {
@@ -42,6 +44,7 @@ impl Prefix {
             Self::Error => "error",
             Self::AuthRequired => "auth-required",
             Self::Unsupported => "unsupported",
+            Self::Closed => "closed",
         }
     }
 }

@@ -27,9 +27,7 @@ fn main() {
     );
     for shape in Shape::ALL {
         let (ours, theirs) = shape.sets(items);
-        report(shape, "zeolite", runs, &Expected::new(&ours, &theirs), || {
-            zeolite(&ours, &theirs)
-        });
+        report(shape, "zeolite", runs, &Expected::new(&ours, &theirs), || zeolite(&ours, &theirs));
         report(shape, "negentropy", runs, &Expected::new(&ours, &theirs), || {
             negentropy(&ours, &theirs)
         });
@@ -90,9 +88,7 @@ impl Shape {
                 let mut ours = all.clone();
                 ours.retain(|_| match self {
                     Self::HundredthAtRandom => rng.random_range(0..100) != 0,
-                    Self::HundredthInOneSlice => {
-                        !middle.contains(&at.next().expect("endless"))
-                    }
+                    Self::HundredthInOneSlice => !middle.contains(&at.next().expect("endless")),
                     Self::EmptyAgainstFull => false,
                     _ => true,
                 });

@@ -37,6 +37,9 @@ impl FrameLimit {
     /// No limit: a message may list the whole set.
     pub const NONE: Self = Self(usize::MAX);
 
+    /// The smallest there is.
+    pub const LEAST: Self = Self(FRAME_BYTES_MIN);
+
     /// At most `bytes_max` bytes, counted before they become hex. 0 stands for no limit.
     pub fn new(bytes_max: usize) -> Result<Self, FrameLimitError> {
         match bytes_max {

@@ -44,6 +44,8 @@ pub struct Config {
     pub query: QueryConfig,
     /// Live delivery.
     pub live: LiveConfig,
+    /// Reconciliation (NIP-77).
+    pub negentropy: NegentropyConfig,
     /// Relays that this one mirrors; their names differ.
     pub mirrors: Vec<MirrorConfig>,
 }
@@ -121,6 +123,22 @@ pub struct LiveConfig {
     pub lag_s_max: u64,
 }
 
+/// Reconciliation (NIP-77). How many a connection may have is among its limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NegentropyConfig {
+    /// Whether it is offered.
+    pub enabled: bool,
+    /// Events of a set that has to be built. All events, and those of a span of time, are a set
+    /// that is kept, which has no bound.
+    pub items_max: usize,
+    /// Bytes of an answer, before hex doubles them.
+    pub frame_bytes_max: usize,
+    /// Bytes of all built sets; one connection may have a quarter.
+    pub memory_bytes_max: usize,
+    /// Seconds between an answer and the client's next message.
+    pub idle_s_max: u64,
+}
+
 const MIB: usize = 1 << 20;
 
 impl Default for Config {
@@ -135,6 +153,7 @@ impl Default for Config {
             limits: SessionLimits::default(),
             query: QueryConfig::default(),
             live: LiveConfig::default(),
+            negentropy: NegentropyConfig::default(),
             mirrors: Vec::new(),
         }
     }
@@ -164,6 +183,20 @@ impl Default for StoreConfig {
 impl Default for QueryConfig {
     fn default() -> Self {
         Self { default_limit: Some(500), max_limit: Some(5_000), worker_threads: None }
+    }
+}
+
+/// An answer of 500,000 bytes is a message of 1 MB, which fits a client's usual 1 MiB and our own
+/// outbox. A set of 1M items holds 41 MB, so that a connection can build one.
+impl Default for NegentropyConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            items_max: 1_000_000,
+            frame_bytes_max: 500_000,
+            memory_bytes_max: 256 * MIB,
+            idle_s_max: 120,
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn runtime(config: &Config) -> std::io::Result<Runtime> {
     builder.thread_name("socket").enable_all().build()
 }
 
-/// Expiry, the fan-out's sense of time, and the folding of metrics.
+/// Expiry, the fan-out's sense of time, the end of idle reconciliations, and the folding of metrics.
 fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static {
     let (hub, expiry) = (Arc::clone(&threads.hub), threads.expiry.clone());
     async move {
@@ -126,6 +126,7 @@ fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static 
             // A full inbox means that the admitter has better things to do; a second later is
             // soon enough.
             let _later = expiry.try_send(AdmitterIn::Expire(clock::now()));
+            hub.reconciliations.end_idle(Instant::now());
             hub.metrics.run_upkeep();
         }
     }

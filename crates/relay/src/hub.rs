@@ -10,6 +10,7 @@ use zeolite_session::SessionLimits;
 use crate::inbox::FanoutIn;
 use crate::ingest::Ingest;
 use crate::metrics::Metrics;
+use crate::neg::Reconciliations;
 use crate::query::Lanes;
 use crate::registry::Registry;
 use crate::subscription::Subscription;
@@ -22,6 +23,7 @@ pub(crate) struct Hub {
     pub(crate) session: Arc<SessionLimits>,
     pub(crate) ingest: Ingest,
     pub(crate) lanes: Arc<Lanes>,
+    pub(crate) reconciliations: Arc<Reconciliations>,
     pub(crate) fanout: FanoutSender,
     /// The newest event that was fanned out.
     pub(crate) newest: watch::Receiver<Seq>,
@@ -40,6 +42,7 @@ impl Hub {
     /// All metrics as they are at this moment.
     pub(crate) fn render_metrics(&self) -> String {
         self.metrics.connections.set(self.registry.len() as f64);
+        self.metrics.reconcile_set_bytes.set(self.reconciliations.memory_bytes() as f64);
         self.metrics.render()
     }
 

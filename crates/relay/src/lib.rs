@@ -31,6 +31,7 @@ pub mod fanout;
 mod fanout_thread;
 pub mod ingest;
 mod mirror;
+pub mod neg;
 pub mod query;
 
 mod clock;

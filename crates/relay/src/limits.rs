@@ -46,6 +46,14 @@ pub const SCAN_SLICE_BYTES: usize = 64 << 10;
 /// there are more.
 pub const COUNTS_WAITING_MAX: usize = 16;
 
+/// Messages of one connection's reconciliations that wait for their answers. A peer alternates, so
+/// this is how many sessions it can drive at full speed at once; the reader waits when there are
+/// more. A message is at most half of the largest text: 1 MiB for all of them by default.
+pub const NEG_MESSAGES_WAITING_MAX: usize = 4;
+
+/// One connection may hold this share of the memory for sets, so that it cannot lock out the others.
+pub const NEG_SHARE_OF_CONNECTION: usize = 4;
+
 /// How long the rest of a message, or of a frame, may take: a message of 512 kB over 70 kbit/s.
 pub const MESSAGE_REST_MAX: Duration = Duration::from_secs(60);
 

@@ -32,6 +32,16 @@ pub(crate) struct Metrics {
     pub(crate) queries: Counter,
     pub(crate) counts: Counter,
     pub(crate) replays: Counter,
+    /// Messages of reconciliations.
+    pub(crate) reconciles: Counter,
+    /// Open reconciliations.
+    pub(crate) reconciliations: Gauge,
+    /// Bytes of the sets that were built for them.
+    pub(crate) reconcile_set_bytes: Gauge,
+    /// Ids in the answers.
+    pub(crate) reconcile_items: Counter,
+    pub(crate) reconcile_seconds: Histogram,
+    pub(crate) neg_errors: NegErrors,
     pub(crate) query_slice_seconds: Histogram,
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_events: Histogram,
@@ -51,6 +61,15 @@ struct Verdicts {
     failed: Counter,
 }
 
+/// Reconciliations that ended with a `NEG-ERR` from a worker or for want of messages.
+pub(crate) struct NegErrors {
+    pub(crate) invalid: Counter,
+    pub(crate) too_many: Counter,
+    pub(crate) memory: Counter,
+    pub(crate) idle: Counter,
+    pub(crate) failed: Counter,
+}
+
 struct Live {
     delivered: Counter,
     lagged: Counter,
@@ -67,6 +86,7 @@ impl Metrics {
         let verdict = |verdict| new.labelled("zeolite_events_total", "verdict", verdict);
         let live = |outcome| new.labelled("zeolite_live_total", "outcome", outcome);
         let job = |kind| new.labelled("zeolite_jobs_total", "kind", kind);
+        let neg_error = |reason| new.labelled("zeolite_reconcile_errors_total", "reason", reason);
         Self {
             events_received: new.counter("zeolite_events_received_total"),
             verdicts: Verdicts {
@@ -90,6 +110,18 @@ impl Metrics {
             queries: job("query"),
             counts: job("count"),
             replays: job("replay"),
+            reconciles: job("reconcile"),
+            reconciliations: new.gauge("zeolite_reconciliations"),
+            reconcile_set_bytes: new.gauge("zeolite_reconcile_set_bytes"),
+            reconcile_items: new.counter("zeolite_reconcile_items_total"),
+            reconcile_seconds: new.histogram("zeolite_reconcile_seconds"),
+            neg_errors: NegErrors {
+                invalid: neg_error("invalid"),
+                too_many: neg_error("too_many"),
+                memory: neg_error("memory"),
+                idle: neg_error("idle"),
+                failed: neg_error("failed"),
+            },
             query_slice_seconds: new.histogram("zeolite_query_slice_seconds"),
             commit_seconds: new.histogram("zeolite_commit_seconds"),
             commit_events: new.histogram("zeolite_commit_events"),

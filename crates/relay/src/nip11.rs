@@ -5,8 +5,14 @@ use zeolite_proto::limits::SUB_ID_CHARS_MAX;
 
 use crate::config::Config;
 
-/// What this relay does for clients. An entry leaves when its feature can be off (R11-08).
+/// What this relay does for clients, whatever its configuration.
 const SUPPORTED_NIPS: [u16; 8] = [1, 2, 9, 11, 40, 45, 62, 67];
+
+/// What can be switched off is not listed then (R11-08).
+fn supported_nips(config: &Config) -> Vec<u16> {
+    let reconciliation = config.negentropy.enabled.then_some(77);
+    SUPPORTED_NIPS.into_iter().chain(reconciliation).collect()
+}
 
 /// The media type of the document.
 pub(crate) const MEDIA_TYPE: &str = "application/nostr+json";
@@ -23,7 +29,7 @@ struct Document<'a> {
     pubkey: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     contact: Option<&'a str>,
-    supported_nips: &'static [u16],
+    supported_nips: Vec<u16>,
     software: &'static str,
     version: &'static str,
     limitation: Limitation,
@@ -58,7 +64,7 @@ pub(crate) fn document(config: &Config) -> String {
         icon: relay.icon.as_deref(),
         pubkey: relay.pubkey.as_deref(),
         contact: relay.contact.as_deref(),
-        supported_nips: &SUPPORTED_NIPS,
+        supported_nips: supported_nips(config),
         software: env!("CARGO_PKG_REPOSITORY"),
         version: env!("CARGO_PKG_VERSION"),
         limitation: Limitation {
@@ -150,7 +156,11 @@ mod tests {
             })
         );
         assert_eq!(document["name"], "a \"name\"");
-        assert_eq!(document["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67]));
+        assert_eq!(document["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67, 77]));
+        // R77-13, case 16: what is off is not listed.
+        config.negentropy.enabled = false;
+        let off: Value = serde_json::from_str(&super::document(&config)).unwrap();
+        assert_eq!(off["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67]));
         assert!(document.get("description").is_none() && document.get("pubkey").is_none());
         assert!(document["software"].as_str().unwrap().starts_with("https://"));
     }

@@ -160,6 +160,15 @@ impl State {
         wake
     }
 
+    /// Ends what the ticket is for with its last message, unless it has ended.
+    fn end(&mut self, ticket: &Ticket, last: &RelayMsg<'_>) -> bool {
+        if !self.is_open() || !ticket.0.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        self.push_reply(|out| frames::push_text(out, |out| last.encode(out)));
+        true
+    }
+
     fn push_reply(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
         if self.is_open() {
             let before = self.pending.len();
@@ -268,13 +277,24 @@ impl Outbox {
     /// hears of it through [`Outbox::take_ended`]. False if it had ended before.
     pub fn end_with(&self, ticket: &Ticket, key: SubKey, closed: &RelayMsg<'_>) -> bool {
         self.change(|state| {
-            if !state.is_open() || !ticket.0.swap(false, Ordering::Relaxed) {
-                return false;
+            let ended = state.end(ticket, closed);
+            if ended {
+                state.ended.push(key);
             }
-            state.push_reply(|out| frames::push_text(out, |out| closed.encode(out)));
-            state.ended.push(key);
-            true
+            ended
         })
+    }
+
+    /// Ends a reconciliation at the relay's wish with its last message. The reader sees by the
+    /// ticket that it has ended. False if it had ended before.
+    pub fn end_unnamed(&self, ticket: &Ticket, last: &RelayMsg<'_>) -> bool {
+        self.change(|state| state.end(ticket, last))
+    }
+
+    /// Whether a job may add results.
+    pub fn has_results_room(&self) -> bool {
+        let state = self.state.lock();
+        !state.is_open() || state.backlog() < self.bounds.results_high_bytes
     }
 
     /// Lets a parked job wait for low water. False if it is there already.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use zeolite_reconcile::FrameLimit;
+use zeolite_session::SessionLimits;
 use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
 
 use crate::config::Config;
@@ -9,6 +11,7 @@ use crate::fanout::FanoutBounds;
 use crate::limits::{
     INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION, SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
 };
+use crate::neg::NegBounds;
 use crate::outbox::OutboxBounds;
 use crate::query::Desk;
 
@@ -21,6 +24,25 @@ pub(crate) fn store_options(config: &Config) -> Options {
         head_bytes_max: config.store.head_bytes_max,
         own_urls: config.relay.urls.clone(),
         ..Options::default()
+    }
+}
+
+/// What sessions allow. Without reconciliation there is room for none (R77-13).
+pub(crate) fn session_limits(config: &Config) -> SessionLimits {
+    let mut limits = config.limits.clone();
+    if !config.negentropy.enabled {
+        limits.reconciliations_max = 0;
+    }
+    limits
+}
+
+pub(crate) fn neg_bounds(config: &Config) -> NegBounds {
+    let negentropy = &config.negentropy;
+    NegBounds {
+        items_max: negentropy.items_max,
+        frame: FrameLimit::new(negentropy.frame_bytes_max).unwrap_or(FrameLimit::LEAST),
+        idle_max: Duration::from_secs(negentropy.idle_s_max),
+        memory_bytes_max: negentropy.memory_bytes_max,
     }
 }
 

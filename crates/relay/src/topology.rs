@@ -37,6 +37,7 @@ use crate::limits::{
     ADMITTER_INBOX_SLICES, COMMITTER_INBOX_BATCHES, FANOUT_INBOX_MESSAGES, VERIFIER_KEYS_MAX,
 };
 use crate::metrics::Metrics;
+use crate::neg::Reconciliations;
 use crate::query::{self, Lanes};
 use crate::registry::Registry;
 use crate::settings;
@@ -73,13 +74,14 @@ pub(crate) fn build(
     let (newest, newest_seen) = watch::channel(cursor);
 
     let hub = Arc::new(Hub {
-        session: Arc::new(config.limits.clone()),
+        session: Arc::new(settings::session_limits(config)),
         ingest: Ingest::new(
             Arc::clone(&queue),
             config.server.ingest_events_max,
             Arc::clone(&metrics),
         ),
         lanes: Arc::clone(&lanes),
+        reconciliations: Reconciliations::new(settings::neg_bounds(config), Arc::clone(&metrics)),
         fanout: to_fanout.clone(),
         newest: newest_seen,
         registry: Registry::new(connections_max, settings::outbox_bounds(config)),

@@ -27,7 +27,10 @@ impl World {
     }
 
     async fn client(&self, keys: Keys) -> Client {
-        let client = Client::new(keys);
+        self.connect(Client::new(keys)).await
+    }
+
+    async fn connect(&self, client: Client) -> Client {
         let url = format!("ws://{}", self.relay.addr);
         client.add_relay(url).await.expect("a relay URL");
         let connected = client.try_connect(PATIENCE).await;
@@ -138,6 +141,57 @@ async fn use_relay(world: &World) {
     let left = bob.fetch_events(by_tag, PATIENCE).await.expect("an answer");
     assert_eq!(left.iter().map(|event| event.id).collect::<Vec<_>>(), [notes[2]]);
 
+    alice.shutdown().await;
+    bob.shutdown().await;
+}
+
+/// Both directions of NIP-77 with an independent client: what it lacks comes down, what the relay
+/// lacks goes up, and a second round has nothing to do.
+#[test]
+fn nostr_sdk_reconciles_both_ways() {
+    let world = World::start();
+    let clients = tokio::runtime::Runtime::new().expect("a runtime");
+    clients.block_on(reconcile(&world));
+}
+
+async fn reconcile(world: &World) {
+    let keys = Keys::generate();
+    let note = |number: u64| {
+        let note = EventBuilder::text_note(number.to_string());
+        let note = note.custom_created_at(Timestamp::from(1_700_000_000 + number / 3));
+        note.sign_with_keys(&keys).expect("a key can sign")
+    };
+    let alice = world.client(keys.clone()).await;
+    let (mut at_relay, mut at_client) = (Vec::new(), Vec::new());
+    for number in 0..150 {
+        let event = note(number);
+        if number % 5 != 0 {
+            let sent = alice.send_event(&event).await.expect("accepted");
+            assert!(sent.failed.is_empty(), "{:?}", sent.failed);
+            at_relay.push(event.id);
+        }
+        if number % 3 != 0 {
+            at_client.push(event);
+        }
+    }
+    let options = MemoryDatabaseOptions { events: true, max_events: None };
+    let builder = Client::builder().database(MemoryDatabase::with_opts(options));
+    let bob = world.connect(builder.signer(Keys::generate()).build()).await;
+    for event in &at_client {
+        bob.database().save_event(event).await.expect("memory can be written");
+    }
+    let filter = Filter::new().author(keys.public_key()).kind(Kind::TextNote);
+    let both = SyncOptions::default().direction(SyncDirection::Both);
+    let expected_down = at_relay.iter().filter(|id| at_client.iter().all(|event| event.id != **id));
+    let expected_down = expected_down.count();
+    let expected_up = at_client.iter().filter(|event| !at_relay.contains(&event.id)).count();
+    assert!(expected_down > 30 && expected_up > 15);
+    let report = bob.sync(filter.clone(), &both).await.expect("a reconciliation").val;
+    assert_eq!((report.received.len(), report.sent.len()), (expected_down, expected_up));
+    assert!(report.send_failures.is_empty(), "{:?}", report.send_failures);
+    let again = bob.sync(filter.clone(), &both).await.expect("a reconciliation").val;
+    assert_eq!((again.local.len(), again.remote.len()), (0, 0));
+    assert_eq!(count(&alice, filter).await, expected_up + at_relay.len());
     alice.shutdown().await;
     bob.shutdown().await;
 }

@@ -8,10 +8,11 @@
 
 mod event_rules;
 mod limits;
+mod neg_hex;
 mod session;
 mod subscriptions;
 
 pub use event_rules::check_event;
 pub use limits::SessionLimits;
 pub use session::{Effect, Input, Session};
-pub use subscriptions::SubKey;
+pub use subscriptions::{NegKey, SubKey};

@@ -31,6 +31,12 @@ pub struct SessionLimits {
     /// four times.
     pub filter_values_max: usize,
 
+    /// Open reconciliations of one connection (NIP-77); 0: none are offered. No field in NIP-11.
+    ///
+    /// A mirror works on a few windows of time at once. The filters' list entries are bounded by
+    /// [`Self::filter_values_max`] again; sets that must be built are bounded by the relay.
+    pub reconciliations_max: usize,
+
     /// Tags of one event, `max_event_tags`. A follow list has one for each key.
     pub event_tags_max: usize,
 
@@ -64,6 +70,7 @@ impl Default for SessionLimits {
             subscriptions_max: 100,
             filters_max: 50,
             filter_values_max: 20_000,
+            reconciliations_max: 16,
             event_tags_max: 5_000,
             content_chars_max: 256 * 1024,
             created_at_past_s_max: None,

@@ -1,5 +1,6 @@
 //! The state machine of one connection.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use zeolite_proto::{
 
 use crate::event_rules::check_event;
 use crate::limits::SessionLimits;
-use crate::subscriptions::{SubKey, Subscriptions, count_values};
+use crate::neg_hex;
+use crate::subscriptions::{NegKey, SubKey, Subscriptions, count_values};
 
 /// What happens to a session.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub enum Input<'a> {
     Binary(&'a [u8]),
     /// The relay closed this subscription and sent the `CLOSED` itself: its id is free.
     SubEnded(SubKey),
+    /// The relay ended this reconciliation and sent the `NEG-ERR` itself: its id is free.
+    NegEnded(NegKey),
 }
 
 /// What a session wants done, in this order.
@@ -55,6 +59,26 @@ pub enum Effect {
     },
     /// Send nothing more for this subscription.
     Unsubscribe(SubKey),
+    /// Begin a reconciliation (NIP-77) and answer its first message.
+    Reconcile {
+        /// Names the reconciliation from here on.
+        key: NegKey,
+        /// Stands in every answer.
+        sub: SubId,
+        /// What the set consists of.
+        filter: Box<Filter>,
+        /// The client's first message.
+        message: Vec<u8>,
+    },
+    /// Answer a further message of a reconciliation, after those before it.
+    ReconcileMore {
+        /// Which one.
+        key: NegKey,
+        /// The client's message.
+        message: Vec<u8>,
+    },
+    /// Send nothing more for this reconciliation and forget its set.
+    ReconcileEnd(NegKey),
     /// Close the connection with this WebSocket status.
     Close {
         /// RFC 6455, section 7.4.1.
@@ -67,13 +91,19 @@ pub enum Effect {
 /// WebSocket status "message too big".
 const CLOSE_TOO_BIG: u16 = 1009;
 
+/// R77-13: what is switched off is told so, and not listed in NIP-11.
+const NOT_OFFERED: Reason =
+    Reason { prefix: Prefix::Blocked, text: Cow::Borrowed("reconciliation is not offered") };
+
 /// The relay's side of one connection.
 ///
 /// Give it an input, then take effects until there are none. An input has at most two of them,
 /// and they are held in place: an idle session owns nothing on the heap but its subscriptions.
 pub struct Session {
     limits: Arc<SessionLimits>,
-    subscriptions: Subscriptions,
+    subscriptions: Subscriptions<SubKey>,
+    /// In a name space of their own (R77-06).
+    reconciliations: Subscriptions<NegKey>,
     first: Option<Effect>,
     second: Option<Effect>,
 }
@@ -81,7 +111,13 @@ pub struct Session {
 impl Session {
     /// A session of a connection that was just opened.
     pub fn new(limits: Arc<SessionLimits>) -> Self {
-        Self { limits, subscriptions: Subscriptions::default(), first: None, second: None }
+        Self {
+            limits,
+            subscriptions: Subscriptions::default(),
+            reconciliations: Subscriptions::default(),
+            first: None,
+            second: None,
+        }
     }
 
     /// Takes one input.
@@ -97,6 +133,7 @@ impl Session {
                 Err(_) => self.notice(&Reason::invalid("message is not UTF-8")),
             },
             Input::SubEnded(key) => self.subscriptions.remove_key(key),
+            Input::NegEnded(key) => self.reconciliations.remove_key(key),
         }
     }
 
@@ -108,6 +145,11 @@ impl Session {
     /// Open subscriptions.
     pub fn subscriptions(&self) -> usize {
         self.subscriptions.len()
+    }
+
+    /// Open reconciliations.
+    pub fn reconciliations(&self) -> usize {
+        self.reconciliations.len()
     }
 
     fn handle_text(&mut self, now: Timestamp, text: &str) {
@@ -124,11 +166,9 @@ impl Session {
                 let id = event.view().id().to_string();
                 self.reply(&RelayMsg::Ok(&id, Err(reason)));
             }
-            Ok(ClientMsg::NegOpen(sub, ..) | ClientMsg::NegMsg(sub, _)) => {
-                let reason = Reason::blocked("reconciliation is not offered");
-                self.reply(&RelayMsg::NegErr(sub.as_str(), reason, None));
-            }
-            Ok(ClientMsg::NegClose(_)) => {}
+            Ok(ClientMsg::NegOpen(sub, filter, hex)) => self.handle_neg_open(sub, filter, &hex),
+            Ok(ClientMsg::NegMsg(sub, hex)) => self.handle_neg_msg(&sub, &hex),
+            Ok(ClientMsg::NegClose(sub)) => self.end_reconciliation(sub.as_str()),
             Err(error) => self.refuse(error),
         }
     }
@@ -162,6 +202,66 @@ impl Session {
         }
     }
 
+    /// Whatever becomes of it, a NEG-OPEN ends the reconciliation that had its id (R77-07).
+    fn handle_neg_open(&mut self, sub: SubId, filter: Filter, hex: &str) {
+        self.end_reconciliation(sub.as_str());
+        let values = count_values(std::slice::from_ref(&filter));
+        let admitted = self
+            .check_neg_room(values)
+            .and_then(|()| self.check_filter(filter))
+            .and_then(|filter| Ok((filter, neg_hex::decode(hex)?)));
+        match admitted {
+            Ok((filter, message)) => {
+                let key = self.reconciliations.insert(sub.clone(), values);
+                self.push(Effect::Reconcile { key, sub, filter: Box::new(filter), message });
+            }
+            Err(reason) => self.neg_err(sub.as_str(), reason),
+        }
+    }
+
+    /// A message for an id that is not open is told so (R77-12); a broken one ends it (R77-04).
+    fn handle_neg_msg(&mut self, sub: &SubId, hex: &str) {
+        let Some(key) = self.reconciliations.key(sub.as_str()) else {
+            let reason = match self.limits.reconciliations_max {
+                0 => NOT_OFFERED,
+                _ => Reason::new(Prefix::Closed, "no reconciliation is open under this id"),
+            };
+            return self.neg_err(sub.as_str(), reason);
+        };
+        match neg_hex::decode(hex) {
+            Ok(message) => self.push(Effect::ReconcileMore { key, message }),
+            Err(reason) => {
+                self.end_reconciliation(sub.as_str());
+                self.neg_err(sub.as_str(), reason);
+            }
+        }
+    }
+
+    fn end_reconciliation(&mut self, sub: &str) {
+        if let Some(key) = self.reconciliations.remove(sub) {
+            self.push(Effect::ReconcileEnd(key));
+        }
+    }
+
+    fn check_neg_room(&self, values: usize) -> Result<(), Reason> {
+        let open_max = self.limits.reconciliations_max;
+        if open_max == 0 {
+            return Err(NOT_OFFERED);
+        }
+        if self.reconciliations.len() >= open_max {
+            return Err(Reason::new(
+                Prefix::Closed,
+                format!("more than {open_max} open reconciliations"),
+            ));
+        }
+        let values_max = self.limits.filter_values_max;
+        if self.reconciliations.values() + values > values_max {
+            let text = format!("open reconciliations hold more than {values_max} values");
+            return Err(Reason::new(Prefix::Closed, text));
+        }
+        Ok(())
+    }
+
     fn check_room(&self, values: usize) -> Result<(), Reason> {
         let open_max = self.limits.subscriptions_max;
         let values_max = self.limits.filter_values_max;
@@ -174,19 +274,22 @@ impl Session {
         }
     }
 
-    fn check_filters(&self, mut filters: Vec<Filter>) -> Result<Arc<[Filter]>, Reason> {
+    fn check_filters(&self, filters: Vec<Filter>) -> Result<Arc<[Filter]>, Reason> {
         let filters_max = self.limits.filters_max;
         if filters.len() > filters_max {
             return Err(Reason::invalid(format!("more than {filters_max} filters")));
         }
-        for filter in &mut filters {
-            // An empty search is none (R50-06).
-            filter.search.take_if(|search| search.trim().is_empty());
-            if filter.search.is_some() {
-                return Err(Reason::unsupported("search is not offered"));
-            }
+        let filters = filters.into_iter().map(|filter| self.check_filter(filter));
+        filters.collect()
+    }
+
+    fn check_filter(&self, mut filter: Filter) -> Result<Filter, Reason> {
+        // An empty search is none (R50-06).
+        filter.search.take_if(|search| search.trim().is_empty());
+        match filter.search {
+            None => Ok(filter),
+            Some(_) => Err(Reason::unsupported("search is not offered")),
         }
-        Ok(filters.into())
     }
 
     /// Answers a message that could not be read.
@@ -198,7 +301,10 @@ impl Session {
                 self.reply(&RelayMsg::Closed(&sub, reason));
             }
             Blame::Count(sub) => self.reply(&RelayMsg::Closed(&sub, reason)),
-            Blame::Neg(sub) => self.reply(&RelayMsg::NegErr(&sub, reason, None)),
+            Blame::Neg(sub) => {
+                self.end_reconciliation(&sub);
+                self.neg_err(&sub, reason);
+            }
             Blame::Message => self.notice(&reason),
         }
     }
@@ -213,6 +319,10 @@ impl Session {
         if let Some(key) = self.subscriptions.remove(sub) {
             self.push(Effect::Unsubscribe(key));
         }
+    }
+
+    fn neg_err(&mut self, sub: &str, reason: Reason) {
+        self.reply(&RelayMsg::NegErr(sub, reason, None));
     }
 
     fn notice(&mut self, reason: &Reason) {

@@ -403,13 +403,12 @@ fn what_is_no_message_gets_a_notice() {
     );
 }
 
-/// NIP-42 and NIP-77 are not offered, and say so to whoever asks.
+/// NIP-42 is not offered, and says so to whoever asks.
 #[test]
-fn other_verbs_are_not_offered() {
+fn authentication_is_not_offered() {
     let event = Factory::unsigned(1).draft(0).kind(22242).build();
     let id = event["id"].as_str().expect("an id");
     let not_offered = format!("[\"OK\",\"{id}\",false,\"blocked: authentication is not offered\"]");
-    let neg_err = r#"["NEG-ERR","n","blocked: reconciliation is not offered"]"#;
     check_all(
         &SessionLimits::default(),
         &[
@@ -421,29 +420,6 @@ fn other_verbs_are_not_offered() {
                     r#"["NOTICE","invalid: invalid type: string \"challenge\", expected "#,
                     r#"an event object"]"#
                 )],
-            ),
-            (
-                "R77-13, case 16: by the name that was given",
-                texts(&[r#"["NEG-OPEN","n",{},"6100000200"]"#, r#"["NEG-MSG","n","61"]"#]),
-                &[neg_err, neg_err],
-            ),
-            ("R77-03", texts(&[r#"["NEG-CLOSE","n"]"#]), &[]),
-            (
-                "case 17: broken ones as well",
-                texts(&[r#"["NEG-OPEN","n",5,""]"#, r#"["NEG-OPEN","n"]"#, r#"["NEG-OPEN"]"#]),
-                &[
-                    concat!(
-                        r#"["NEG-ERR","n","invalid: invalid type: integer `5`, expected "#,
-                        r#"a filter object"]"#
-                    ),
-                    r#"["NEG-ERR","n","invalid: message ends before a filter"]"#,
-                    r#"["NOTICE","invalid: message ends before a subscription id"]"#,
-                ],
-            ),
-            (
-                "R77-06, E-63: the name spaces are apart",
-                texts(&[r#"["REQ","n",{}]"#, r#"["NEG-OPEN","n",{},"61"]"#, r#"["CLOSE","n"]"#]),
-                &["query #0 n of 1", neg_err, "unsubscribe #0"],
             ),
         ],
     );

@@ -254,6 +254,30 @@ impl<T: Copy + PartialEq> Form for OneOf<T> {
     }
 }
 
+/// Yes or no.
+pub(super) struct Truth;
+
+impl Form for Truth {
+    type Value = bool;
+
+    fn read(&self, given: &Given) -> Result<bool, String> {
+        match given {
+            Given::Switch(truth) => Ok(*truth),
+            given => text(given)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| format!("must be {}", self.accepts())),
+        }
+    }
+
+    fn show(&self, value: &bool) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn accepts(&self) -> String {
+        "true or false".to_owned()
+    }
+}
+
 /// A local address to listen on.
 pub(super) struct Address;
 

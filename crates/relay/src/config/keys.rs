@@ -4,7 +4,11 @@
 use zeolite_proto::limits::SEQ_MAX;
 use zeolite_proto::{PubKey, normalise_relay_url};
 
-use super::form::{Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Whole};
+use zeolite_reconcile::limits::FRAME_BYTES_MIN;
+
+use super::form::{
+    Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Truth, Whole,
+};
 use super::{Config, Durability};
 
 /// One configurable value.
@@ -124,6 +128,19 @@ keys! {
         "Events that a lagging subscription may be behind before it is closed."
     "live.lag_s_max" live.lag_s_max = Whole { min: 1, max: 86_400 };
         "Seconds without progress after which a lagging subscription is closed."
+
+    "negentropy.enabled" negentropy.enabled = Truth;
+        "Whether clients may reconcile (NIP-77)."
+    "negentropy.sessions_max" limits.reconciliations_max = Whole { min: 1, max: 1_000 };
+        "Open reconciliations of one connection."
+    "negentropy.items_max" negentropy.items_max = Whole { min: 1, max: 100_000_000 };
+        "Events of a filter's set; spans of time, and everything, have no bound."
+    "negentropy.frame_bytes_max" negentropy.frame_bytes_max = Bytes { min: FRAME_BYTES_MIN, max: 32 << 20 };
+        "Bytes of one answer, before hex doubles them."
+    "negentropy.memory_bytes_max" negentropy.memory_bytes_max = Bytes { min: 1 << 10, max: 1 << 40 };
+        "Memory for the sets of filters; one connection may have a quarter of it."
+    "negentropy.idle_s_max" negentropy.idle_s_max = Whole { min: 1, max: 86_400 };
+        "Seconds without a message after which a reconciliation is closed."
 }
 
 const ANY: Text = Text { accepts: "a text", good: |_| true };

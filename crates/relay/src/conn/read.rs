@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 use zeolite_proto::{Filter, SubId};
-use zeolite_session::{Effect, Input, Session, SubKey};
+use zeolite_session::{Effect, Input, NegKey, Session, SubKey};
 
 use super::Conn;
 use super::message::{
@@ -24,6 +24,7 @@ use crate::hub::Hub;
 use crate::inbox::FanoutIn;
 use crate::ingest::SubmissionBatch;
 use crate::limits::{CLOSE_DRAIN_BYTES_MAX, MESSAGE_REST_MAX};
+use crate::neg::{Reconciliation, Turn};
 use crate::query::Job;
 use crate::subscription::Subscription;
 
@@ -92,6 +93,8 @@ struct Reader<'a> {
     session: Session,
     assembler: Assembler,
     subscriptions: HashMap<SubKey, Arc<Subscription>, FxBuildHasher>,
+    /// A few at most.
+    reconciliations: Vec<Arc<Reconciliation>>,
     /// Bytes of the frames that were read.
     read_bytes: u64,
 }
@@ -102,6 +105,7 @@ impl<'a> Reader<'a> {
             session: Session::new(Arc::clone(&hub.session)),
             assembler: Assembler::new(hub.session.message_bytes_max),
             subscriptions: HashMap::default(),
+            reconciliations: Vec::new(),
             read_bytes: 0,
             hub,
             conn,
@@ -195,6 +199,9 @@ impl<'a> Reader<'a> {
             self.forget(key);
             self.session.handle(now, Input::SubEnded(key));
         }
+        for ended in self.reconciliations.extract_if(.., |one| !one.is_active()) {
+            self.session.handle(now, Input::NegEnded(ended.key()));
+        }
         self.session.handle(now, input);
         while let Some(effect) = self.session.poll() {
             self.apply(effect).await?;
@@ -217,6 +224,13 @@ impl<'a> Reader<'a> {
             Effect::Query { key, sub, filters } => self.query(key, sub, filters),
             Effect::Count { sub, filters } => self.count(sub, filters).await,
             Effect::Unsubscribe(key) => self.unsubscribe(key).await,
+            Effect::Reconcile { key, sub, filter, message } => {
+                let opened = self.hub.reconciliations.open(self.conn, key, sub, *filter);
+                self.reconciliations.push(opened);
+                self.reconcile(key, message).await;
+            }
+            Effect::ReconcileMore { key, message } => self.reconcile(key, message).await,
+            Effect::ReconcileEnd(key) => self.end_reconciliation(key),
             Effect::Close { code, reason } => {
                 self.conn.outbox.close(code, reason);
                 return Err(End::Ours);
@@ -246,6 +260,20 @@ impl<'a> Reader<'a> {
         self.hub.tell_fanout(FanoutIn::Detach(self.conn.id, key)).await;
     }
 
+    async fn reconcile(&mut self, key: NegKey, message: Vec<u8>) {
+        let Some(open) = self.reconciliations.iter().find(|one| one.key() == key) else { return };
+        let turn = Turn::new(Arc::clone(open), message);
+        self.conn.lane.reconcile_room().await;
+        self.hub.metrics.reconciles.increment(1);
+        self.hub.lanes.push(self.conn, Job::Reconcile(turn));
+    }
+
+    fn end_reconciliation(&mut self, key: NegKey) {
+        let Some(at) = self.reconciliations.iter().position(|one| one.key() == key) else { return };
+        self.reconciliations.swap_remove(at).end();
+        self.conn.lane.cancel_reconciliation(key);
+    }
+
     fn forget(&mut self, key: SubKey) -> Option<Arc<Subscription>> {
         let subscription = self.subscriptions.remove(&key)?;
         self.hub.metrics.subscriptions.decrement(1.0);
@@ -256,6 +284,7 @@ impl<'a> Reader<'a> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         self.hub.metrics.subscriptions.decrement(self.subscriptions.len() as f64);
+        self.reconciliations.iter().for_each(|one| one.end());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zeolite_proto::{EoseHint, EventRef, Filter, Reason, RelayMsg, SubId, Timestamp};
-use zeolite_session::SubKey;
+use zeolite_session::{NegKey, SubKey};
 use zeolite_store::{
     Count as StoredCount, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store,
 };
@@ -13,6 +13,7 @@ use crate::fanout::Replay;
 use crate::frames;
 use crate::inbox::FanoutIn;
 use crate::limits::SCAN_SLICE_BYTES;
+use crate::neg::Turn;
 use crate::outbox::Room;
 use crate::subscription::Subscription;
 
@@ -53,6 +54,8 @@ pub enum Job {
     Count(Count),
     /// What a subscription missed since its query or its lag.
     Replay(Replay<Arc<Subscription>>),
+    /// A message of a reconciliation.
+    Reconcile(Turn),
 }
 
 /// The stored answer to a REQ, on its way.
@@ -87,7 +90,15 @@ impl Job {
         match self {
             Self::Query(query) => Some(query.subscription.key()),
             Self::Replay(replay) => Some(replay.feed.key()),
-            Self::Count(_) => None,
+            Self::Count(_) | Self::Reconcile(_) => None,
+        }
+    }
+
+    /// The reconciliation it works for.
+    pub fn neg_key(&self) -> Option<NegKey> {
+        match self {
+            Self::Reconcile(turn) => Some(turn.key()),
+            Self::Query(_) | Self::Count(_) | Self::Replay(_) => None,
         }
     }
 
@@ -102,6 +113,7 @@ impl Job {
             Self::Query(query) => query.run(desk, now),
             Self::Count(count) => count.run(desk, now),
             Self::Replay(replay) => run_replay(replay, desk, now),
+            Self::Reconcile(turn) => turn.run(desk, now),
         }
     }
 }

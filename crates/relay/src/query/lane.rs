@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
-use zeolite_session::SubKey;
+use zeolite_session::{NegKey, SubKey};
 
 use super::job::{Job, Step};
 use crate::conn::Conn;
-use crate::limits::COUNTS_WAITING_MAX;
+use crate::limits::{COUNTS_WAITING_MAX, NEG_MESSAGES_WAITING_MAX};
 
 /// What a connection's lane is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,21 +30,30 @@ struct State {
     jobs: VecDeque<Job>,
     phase: Phase,
     counts: usize,
+    reconciles: usize,
 }
 
-/// The jobs of one connection. At most one for each of its subscriptions, and
-/// [`COUNTS_WAITING_MAX`] counts: for the next one the reader waits.
+/// The jobs of one connection. At most one for each of its subscriptions, [`COUNTS_WAITING_MAX`]
+/// counts, and [`NEG_MESSAGES_WAITING_MAX`] messages of reconciliations: for the next one the reader
+/// waits.
 #[derive(Default)]
 pub struct Lane {
     state: Mutex<State>,
-    count_done: Notify,
+    done: Notify,
 }
 
 impl Lane {
     /// Waits until another count may be pushed.
     pub async fn count_room(&self) {
         while self.state.lock().counts >= COUNTS_WAITING_MAX {
-            self.count_done.notified().await;
+            self.done.notified().await;
+        }
+    }
+
+    /// Waits until another message of a reconciliation may be pushed.
+    pub async fn reconcile_room(&self) {
+        while self.state.lock().reconciles >= NEG_MESSAGES_WAITING_MAX {
+            self.done.notified().await;
         }
     }
 
@@ -52,6 +61,14 @@ impl Lane {
     /// ended.
     pub fn cancel(&self, key: SubKey) {
         self.state.lock().jobs.retain(|job| job.key() != Some(key));
+    }
+
+    /// Drops what waits for this reconciliation. What runs at this moment finds it ended.
+    pub fn cancel_reconciliation(&self, key: NegKey) {
+        let mut state = self.state.lock();
+        let before = state.jobs.len();
+        state.jobs.retain(|job| job.neg_key() != Some(key));
+        state.reconciles -= before - state.jobs.len();
     }
 
     /// Drops everything that waits: the connection is gone.
@@ -78,6 +95,7 @@ impl Lanes {
     pub fn push(&self, conn: &Arc<Conn>, job: Job) {
         let mut lane = conn.lane.state.lock();
         lane.counts += usize::from(job.is_count());
+        lane.reconciles += usize::from(job.neg_key().is_some());
         lane.jobs.push_back(job);
         if lane.phase == Phase::Idle {
             lane.phase = Phase::Ready;
@@ -133,7 +151,8 @@ impl Lanes {
         match step {
             Step::Done(_) => {
                 lane.counts -= usize::from(job.is_count());
-                conn.lane.count_done.notify_one();
+                lane.reconciles -= usize::from(job.neg_key().is_some());
+                conn.lane.done.notify_one();
             }
             Step::More => lane.jobs.push_back(job),
             Step::Parked => lane.jobs.push_front(job),

@@ -80,8 +80,24 @@ fn messages_are_refused_and_the_connection_lives() {
         ("R50-06", r#"["REQ","a",{"search":"x"}]"#, r#"["CLOSED","a","unsupported: "#),
         ("R45-03", r#"["COUNT","a",{"kinds":["x"]}]"#, r#"["CLOSED","a","invalid: "#),
         ("R42-09", r#"["AUTH","x"]"#, r#"["NOTICE","invalid: "#),
-        ("R77-13", r#"["NEG-OPEN","n",{},"6100"]"#, r#"["NEG-ERR","n","blocked: "#),
-        ("E-64", r#"["NEG-MSG","n","zz"]"#, r#"["NEG-ERR","n","blocked: "#),
+        ("E-64", r#"["NEG-OPEN","n",{},""]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("E-64", r#"["NEG-OPEN","n",{},"6100"]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("E-64", r#"["NEG-OPEN","n",{},"61000003"]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("E-64", r#"["NEG-OPEN","n",{},"6101210000"]"#, r#"["NEG-ERR","n","invalid: "#),
+        (
+            "E-64, N-15",
+            r#"["NEG-OPEN","n",{},"61000002908080808080808000"]"#,
+            r#"["NEG-ERR","n","invalid: "#,
+        ),
+        (
+            "case 17",
+            r#"["NEG-OPEN","n",{"kinds":[1]},"61ffffffffffffffffffffffff"]"#,
+            r#"["NEG-ERR","n","invalid: "#,
+        ),
+        ("case 17", r#"["NEG-OPEN","n",{},"610"]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("case 17", r#"["NEG-OPEN","n",5,"61"]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("case 17", r#"["NEG-OPEN","n",{}]"#, r#"["NEG-ERR","n","invalid: "#),
+        ("R77-12", r#"["NEG-MSG","n","61"]"#, r#"["NEG-ERR","n","closed: "#),
         ("E-20: and this is none", r#"["REQ","a",{"ids":[]}]"#, r#"["EOSE","a",["finish"]]"#),
     ];
     with_small_relay(|addr| {

@@ -4,6 +4,7 @@
 
 mod frames;
 mod http;
+mod reconcile;
 mod road;
 mod seam;
 mod slow;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use zeolite_proto::Timestamp;
-use zeolite_session::{Effect, Input, Session, SessionLimits, SubKey};
+use zeolite_session::{Effect, Input, NegKey, Session, SessionLimits, SubKey};
 
 /// The time of every session under test.
 pub(crate) const NOW: u64 = 1_700_000_000;
@@ -19,6 +19,8 @@ pub(crate) enum Step {
     Binary(Vec<u8>),
     /// The relay has closed this subscription.
     Ended(u64),
+    /// The relay has ended this reconciliation.
+    NegEnded(u64),
 }
 
 /// A text frame.
@@ -40,6 +42,7 @@ impl World {
             Step::Text(message) => Input::Text(message),
             Step::Binary(message) => Input::Binary(message),
             Step::Ended(key) => Input::SubEnded(SubKey(*key)),
+            Step::NegEnded(key) => Input::NegEnded(NegKey(*key)),
         };
         self.0.handle(Timestamp(NOW), input);
         std::iter::from_fn(|| self.0.poll()).map(|effect| in_words(&effect)).collect()
@@ -70,6 +73,12 @@ fn in_words(effect: &Effect) -> String {
         }
         Effect::Count { sub, filters } => format!("count {sub} of {}", filters.len()),
         Effect::Unsubscribe(key) => format!("unsubscribe #{}", key.0),
+        Effect::Reconcile { key, sub, filter, message } => {
+            let limit = filter.limit.map_or_else(String::new, |limit| format!(" limit {limit}"));
+            format!("reconcile #{} {sub}{limit} {message:02x?}", key.0)
+        }
+        Effect::ReconcileMore { key, message } => format!("more #{} {message:02x?}", key.0),
+        Effect::ReconcileEnd(key) => format!("end #{}", key.0),
         Effect::Close { code, reason } => format!("close {code} {reason}"),
     }
 }
