@@ -23,6 +23,8 @@ mod network;
 mod pipeline;
 mod plan;
 mod rng;
+#[cfg(test)]
+mod shape_tests;
 mod signer;
 mod social;
 mod spec;

@@ -22,7 +22,7 @@ const AUTHORS_MAX: u32 = 2_000;
 const ZIPF_EXPONENT: i64 = 90;
 /// Follows in all contact lists together for each event of the corpus, in hundredths. With the other
 /// tags this makes the published number of single-letter tags, at any size.
-const FOLLOWS_PER_EVENT: u64 = 136;
+const FOLLOWS_PER_EVENT: u64 = 150;
 /// References that go to one of the latest [`RECENT_TARGETS`], in a thousand.
 const RECENT_SHARE: u32 = 700;
 const RECENT_TARGETS: u32 = 200;
@@ -42,7 +42,7 @@ enum Role {
 const ROLES: [Role; 5] = [Role::Note, Role::Reply, Role::Repost, Role::Reaction, Role::Zap];
 const WEIGHTS: [u32; 5] = [3235, 1707, 702, 2711, 645];
 
-const NOTE: Spread = Spread { median: 160, deviation: 110, max: 4_000 };
+const NOTE: Spread = Spread { median: 154, deviation: 110, max: 4_000 };
 const REPLY: Spread = Spread { median: 100, deviation: 110, max: 2_000 };
 const ABOUT: Spread = Spread { median: 150, deviation: 60, max: 1_000 };
 const COMMENT: Spread = Spread { median: 20, deviation: 80, max: 200 };
@@ -105,9 +105,10 @@ impl Classic {
     /// Follows of one author: even from 0.3 to 1.7 times the mean, at most two thirds of all.
     fn push_follows(&mut self, author: u32, rng: &mut Rng, body: &mut Body) {
         let authors = self.zipf.count();
-        let mean = FOLLOWS_PER_EVENT * self.roles.len() as u64 / 100 / u64::from(authors);
-        let spread = (mean * 14 / 10) as u32;
-        let wanted = (mean * 3 / 10) as u32 + rng.below(spread + 1);
+        let all = FOLLOWS_PER_EVENT * self.roles.len() as u64 / 100;
+        let least = all * 3 / (10 * u64::from(authors));
+        let spread = all * 14 / (10 * u64::from(authors));
+        let wanted = least as u32 + rng.below(spread as u32 + 2);
         self.distinct.clear();
         self.distinct.is_new(author);
         for _ in 0..wanted.min(authors * 2 / 3) {

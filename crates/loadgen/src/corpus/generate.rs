@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::corpus::batch::Batch;
 use crate::corpus::classic::{self, Classic};
-use crate::corpus::compose::{Composer, Story, Unsigned};
+use crate::corpus::compose::{Composer, Unsigned};
 use crate::corpus::network::{self, Network};
 use crate::corpus::pipeline::Ordered;
 use crate::corpus::signer::Author;
@@ -36,28 +36,33 @@ impl Iterator for Generator {
 ///
 /// Memory: the keys of all authors, the ids that later events may refer to, and a few batches.
 pub fn generate(spec: &Spec, threads: usize) -> Generator {
-    let Spec { shape, events, seed } = *spec;
-    match shape {
-        Shape::ClassicV1 => {
-            let keys = make_keys(seed, classic::authors(events), threads);
-            run(Classic::new(events, seed, Arc::clone(&keys)), seed, keys, threads)
-        }
-        Shape::NetworkV1 => {
-            let keys = make_keys(seed, network::keys(events), threads);
-            run(Network::new(events, seed, Arc::clone(&keys)), seed, keys, threads)
-        }
-    }
-}
-
-fn run<S: Story + Send + 'static>(
-    story: S,
-    seed: u64,
-    keys: Arc<[Author]>,
-    threads: usize,
-) -> Generator {
-    let composer = Composer::new(story, seed, Arc::clone(&keys));
+    let (composer, keys) = compose(spec, threads);
     Generator { batches: Ordered::start(threads, composer, move |batch| sign(batch, &keys)) }
 }
+
+/// The events without their signatures, and the keys that sign them.
+pub(crate) fn compose(spec: &Spec, threads: usize) -> (Composition, Arc<[Author]>) {
+    let Spec { shape, events, seed } = *spec;
+    let keys_count = match shape {
+        Shape::ClassicV1 => classic::authors(events),
+        Shape::NetworkV1 => network::keys(events),
+    };
+    let keys = make_keys(seed, keys_count, threads);
+    let composition: Composition = match shape {
+        Shape::ClassicV1 => {
+            let story = Classic::new(events, seed, Arc::clone(&keys));
+            Box::new(Composer::new(story, seed, Arc::clone(&keys)))
+        }
+        Shape::NetworkV1 => {
+            let story = Network::new(events, seed, Arc::clone(&keys));
+            Box::new(Composer::new(story, seed, Arc::clone(&keys)))
+        }
+    };
+    (composition, keys)
+}
+
+/// Batches in corpus order.
+pub(crate) type Composition = Box<dyn Iterator<Item = Unsigned> + Send>;
 
 /// Numbers of authors whose keys are made in one go.
 const KEYS_CHUNK: u32 = 1024;

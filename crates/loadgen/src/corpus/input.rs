@@ -56,8 +56,10 @@ impl Chunk {
         self.events.iter().map(|range| &self.text[range.clone()])
     }
 
+    /// Only whole events count: the one that is being read may be longer than a chunk.
     fn is_full(&self) -> bool {
-        self.events.len() >= CHUNK_EVENTS || self.text.len() >= CHUNK_BYTES
+        let bytes = self.events.last().map_or(0, |event| event.end);
+        self.events.len() >= CHUNK_EVENTS || bytes >= CHUNK_BYTES
     }
 }
 

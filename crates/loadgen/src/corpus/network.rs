@@ -6,7 +6,7 @@ mod private;
 mod public;
 mod roles;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use zeolite_proto::{EventId, Kind, Timestamp};
@@ -69,6 +69,8 @@ pub(crate) struct Network {
     targets: Vec<Target>,
     /// Places of viral notes among the targets.
     viral: VecDeque<usize>,
+    /// Events that are another version of what the event before them is, in the same second.
+    twins: HashSet<u32>,
     deletable: VecDeque<Deletable>,
     wraps_made: u32,
     /// The recipient of the gift wrap that was composed last.
@@ -93,6 +95,7 @@ impl Network {
             seed,
             targets: Vec::new(),
             viral: VecDeque::new(),
+            twins: HashSet::new(),
             deletable: VecDeque::new(),
             wraps_made: 0,
             wrap_recipient: 0,
@@ -103,6 +106,7 @@ impl Network {
             scratch: Vec::new(),
         };
         network.plan_tied_deletions();
+        network.plan_twins();
         network
     }
 

@@ -2,4 +2,6 @@
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
 
-mod shape;
+mod bytes;
+mod effective;
+mod files;

@@ -46,7 +46,10 @@ fn write_all(
     row("effective set", format!("{}, fingerprint {}", set.len(), set.fingerprint()))?;
     write_kinds(out, counts)?;
     writeln!(out, "\n{:<18} {:>9}", "fate", "events")?;
-    set.fates().iter().try_for_each(|(fate, count)| writeln!(out, "{fate:<18?} {count:>9}"))
+    for (fate, count) in set.fates() {
+        writeln!(out, "{:<18} {count:>9}", format!("{fate:?}"))?;
+    }
+    Ok(())
 }
 
 fn write_kinds(out: &mut String, counts: &Counts) -> std::fmt::Result {

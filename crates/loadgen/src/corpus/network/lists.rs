@@ -5,7 +5,7 @@ use crate::corpus::compose::{Composed, Story};
 use crate::corpus::fixed::Spread;
 use crate::corpus::network::Network;
 use crate::corpus::network::roles::Role;
-use crate::corpus::rng::Rng;
+use crate::corpus::rng::{Purpose, Rng};
 use crate::corpus::social::push_profile;
 use crate::corpus::text::{LATIN, push_base64, push_link};
 
@@ -21,7 +21,37 @@ const EXPIRATION_SHARE: u32 = 30;
 /// Names of the apps that keep data on relays.
 const APPS: &[&str] = &["settings", "drafts/v1", "read-state", "wallet:cache", "ünïcode ключ", ""];
 
+/// Versions in a thousand that another one follows in the same second.
+const TWIN_SHARE: u32 = 10;
+
 impl Network {
+    /// Some versions have another one in the same second: the next event of the same role changes
+    /// places with the one that follows them.
+    pub(super) fn plan_twins(&mut self) {
+        let mut rng = Rng::new(self.seed, Purpose::Twins, 0);
+        for number in 0..self.roles.len().saturating_sub(1) {
+            let role = self.roles[number];
+            if !role.has_versions() || !rng.per_mille(TWIN_SHARE) {
+                continue;
+            }
+            let next = number + 1;
+            if let Some(later) = self.roles[next..].iter().position(|&other| other == role) {
+                self.roles.swap(next, next + later);
+                self.times[next] = self.times[number];
+                self.twins.insert(next as u32);
+            }
+        }
+    }
+
+    /// What decides whose version of what an event is: of twins, the first one's.
+    fn version_rng(&self, number: u32) -> Rng {
+        let mut first = number;
+        while self.twins.contains(&first) {
+            first -= 1;
+        }
+        Rng::new(self.seed, Purpose::Version, first.into())
+    }
+
     /// Half of these are by busy authors, so that addresses have many versions; the other half by
     /// any author.
     fn list_author(&self, rng: &mut Rng) -> u32 {
@@ -35,7 +65,7 @@ impl Network {
         rng: &mut Rng,
         body: &mut Body,
     ) -> Composed {
-        let author = self.list_author(rng);
+        let author = self.list_author(&mut self.version_rng(number));
         match role {
             Role::Profile => {
                 let bytes = ABOUT.draw(&self.exp2, rng);
@@ -103,10 +133,11 @@ impl Network {
         rng: &mut Rng,
         body: &mut Body,
     ) -> Composed {
-        let author = self.list_author(rng);
+        let mut version_rng = self.version_rng(number);
+        let author = self.list_author(&mut version_rng);
         let d = match role {
-            Role::Article => format!("article-{}", rng.below(6)),
-            Role::AppData => (*rng.pick(APPS)).to_owned(),
+            Role::Article => format!("article-{}", version_rng.below(6)),
+            Role::AppData => (*version_rng.pick(APPS)).to_owned(),
             _ => format!("{:08x}", self.author_rng(author).bits() as u32),
         };
         body.tag("d", d.as_bytes());

@@ -58,6 +58,13 @@ impl Role {
         matches!(self, Self::Article | Self::AppData | Self::Handler)
     }
 
+    /// Whether each event is a version of an address.
+    pub(super) fn has_versions(self) -> bool {
+        let is_list =
+            matches!(self, Self::Profile | Self::Contacts | Self::RelayList | Self::DmRelays);
+        is_list || self.is_addressable()
+    }
+
     pub(super) fn kind(self) -> Kind {
         Kind(match self {
             Self::Profile => 0,
