@@ -6,7 +6,7 @@ mod delete;
 mod export;
 mod filters;
 mod import;
-mod output;
+pub(crate) mod output;
 mod scan;
 mod serve;
 mod signals;
@@ -100,7 +100,7 @@ fn configure(cli: &Cli) -> anyhow::Result<Resolved> {
 }
 
 /// The variables that are ours.
-fn environment() -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn environment() -> anyhow::Result<Vec<(String, String)>> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };

@@ -17,7 +17,7 @@ use zeolite_session::SessionLimits;
 pub use zeolite_store::Durability;
 
 pub(crate) use keys::PREFIX;
-pub(crate) use mirror::{DIRECTIONS, MODES, read_filter};
+pub(crate) use mirror::read_filter;
 pub use mirror::{MirrorConfig, MirrorDraft};
 pub use render::reference;
 pub use resolve::{ConfigError, Fault, Layers, OTHER_VARIABLES, Resolved, Source, resolve};

@@ -20,25 +20,37 @@ use crate::config::Config;
 use crate::conn;
 use crate::hub::Hub;
 use crate::limits::HTTP_BUFFER_BYTES_MAX;
+use crate::mirror::MirrorStatus;
 use crate::registry::Seat;
 use crate::{landing, nip11};
 
 type Answer = Response<Full<Bytes>>;
 
-/// What HTTP answers with. The pages are made once.
+/// What HTTP answers with. The pages are made once, but for what mirrors say.
 pub(crate) struct Site {
     document: Bytes,
     page: Bytes,
     handshake_max: Duration,
+    mirrors: Vec<MirrorStatus>,
 }
 
 impl Site {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, mirrors: Vec<MirrorStatus>) -> Self {
         Self {
             document: nip11::document(config).into(),
             page: landing::page(config).into(),
             handshake_max: Duration::from_secs(config.server.handshake_s_max),
+            mirrors,
         }
+    }
+
+    /// The page as it is at this moment.
+    fn landing_page(&self) -> Bytes {
+        if self.mirrors.is_empty() {
+            return self.page.clone();
+        }
+        let lines: Vec<_> = self.mirrors.iter().map(MirrorStatus::line).collect();
+        [&self.page[..], landing::mirrors(&lines).as_bytes()].concat().into()
     }
 }
 
@@ -95,7 +107,7 @@ fn answer(
             with_cors(page(nip11::MEDIA_TYPE, site.document.clone()))
         }
         (&Method::GET | &Method::HEAD, "/") => {
-            with_cors(page("text/html; charset=utf-8", site.page.clone()))
+            with_cors(page("text/html; charset=utf-8", site.landing_page()))
         }
         (&Method::GET, "/metrics") => {
             page("text/plain; version=0.0.4", hub.render_metrics().into())

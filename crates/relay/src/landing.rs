@@ -31,6 +31,12 @@ pub(crate) fn page(config: &Config) -> String {
     page
 }
 
+/// What stands at the end of the page while mirrors run.
+pub(crate) fn mirrors(lines: &[String]) -> String {
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+    format!("<p><small>Mirrors:</small></p>\n<ul>\n{items}</ul>\n")
+}
+
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

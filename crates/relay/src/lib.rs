@@ -4,6 +4,8 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod mirror_cli;
+pub mod mirror_command;
 
 // A running relay: its threads and channels, and what bounds them.
 mod core;

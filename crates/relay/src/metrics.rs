@@ -8,16 +8,19 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use zeolite_mirror::Counts;
 use zeolite_proto::Prefix;
 
 use crate::fanout::FanoutStats;
 use crate::ingest::Verdict;
+use crate::mirror::status::outcomes;
 
 /// Samples older than this leave the quantiles.
 const QUANTILE_WINDOW: Duration = Duration::from_secs(60);
 
 /// The relay's counters. Every process part holds the same ones.
 pub(crate) struct Metrics {
+    recorder: PrometheusRecorder,
     handle: PrometheusHandle,
     pub(crate) events_received: Counter,
     verdicts: Verdicts,
@@ -68,6 +71,26 @@ pub(crate) struct NegErrors {
     pub(crate) memory: Counter,
     pub(crate) idle: Counter,
     pub(crate) failed: Counter,
+}
+
+/// The series of one mirror. Its name comes from the configuration, so they are as many as the
+/// operator asked for.
+pub(crate) struct MirrorMetrics {
+    pub(crate) connected: Gauge,
+    pub(crate) live: Gauge,
+    pub(crate) waiting_down: Gauge,
+    pub(crate) waiting_up: Gauge,
+    pub(crate) connections: Counter,
+    pub(crate) rounds: Counter,
+    events: Vec<(&'static str, Counter)>,
+}
+
+impl MirrorMetrics {
+    /// The counter of what became of events.
+    pub(crate) fn outcome(&self, outcome: &str) -> &Counter {
+        let found = self.events.iter().find(|(name, _)| *name == outcome);
+        &found.expect("the outcomes are the same that the series were made of").1
+    }
 }
 
 struct Live {
@@ -132,6 +155,7 @@ impl Metrics {
                 ephemeral_dropped: live("ephemeral_dropped"),
             },
             handle: recorder.handle(),
+            recorder,
         }
     }
 
@@ -170,6 +194,32 @@ impl Metrics {
         self.live.ephemeral_dropped.increment(ephemeral_dropped);
     }
 
+    /// The series of a mirror. Made once for each.
+    pub(crate) fn mirror(&self, mirror: &str) -> MirrorMetrics {
+        let new = |name, more: Option<(&'static str, &'static str)>| {
+            let mut labels = vec![Label::new("mirror", mirror.to_owned())];
+            labels.extend(more.map(|(label, value)| Label::new(label, value)));
+            Key::from_parts(name, labels)
+        };
+        let recorder = &self.recorder;
+        let gauge = |key: Key| recorder.register_gauge(&key, &METADATA);
+        let counter = |key: Key| recorder.register_counter(&key, &METADATA);
+        let waiting = |way| gauge(new("zeolite_mirror_waiting", Some(("direction", way))));
+        let event = |outcome| {
+            let key = new("zeolite_mirror_events_total", Some(("outcome", outcome)));
+            (outcome, counter(key))
+        };
+        MirrorMetrics {
+            connected: gauge(new("zeolite_mirror_connected", None)),
+            live: gauge(new("zeolite_mirror_live", None)),
+            waiting_down: waiting("down"),
+            waiting_up: waiting("up"),
+            connections: counter(new("zeolite_mirror_connections_total", None)),
+            rounds: counter(new("zeolite_mirror_rounds_total", None)),
+            events: outcomes(&Counts::default()).map(|(outcome, _)| event(outcome)).into(),
+        }
+    }
+
     /// Everything, as Prometheus reads it.
     pub(crate) fn render(&self) -> String {
         self.handle.render()
@@ -183,24 +233,24 @@ impl Metrics {
 
 struct Registrar<'a>(&'a PrometheusRecorder);
 
-impl Registrar<'_> {
-    const METADATA: Metadata<'static> =
-        Metadata::new("zeolite_relay", Level::INFO, Some(module_path!()));
+const METADATA: Metadata<'static> =
+    Metadata::new("zeolite_relay", Level::INFO, Some(module_path!()));
 
+impl Registrar<'_> {
     fn counter(&self, name: &'static str) -> Counter {
-        self.0.register_counter(&Key::from_static_name(name), &Self::METADATA)
+        self.0.register_counter(&Key::from_static_name(name), &METADATA)
     }
 
     fn labelled(&self, name: &'static str, label: &'static str, value: &'static str) -> Counter {
         let key = Key::from_parts(name, vec![Label::new(label, value)]);
-        self.0.register_counter(&key, &Self::METADATA)
+        self.0.register_counter(&key, &METADATA)
     }
 
     fn gauge(&self, name: &'static str) -> Gauge {
-        self.0.register_gauge(&Key::from_static_name(name), &Self::METADATA)
+        self.0.register_gauge(&Key::from_static_name(name), &METADATA)
     }
 
     fn histogram(&self, name: &'static str) -> Histogram {
-        self.0.register_histogram(&Key::from_static_name(name), &Self::METADATA)
+        self.0.register_histogram(&Key::from_static_name(name), &METADATA)
     }
 }

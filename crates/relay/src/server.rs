@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::descriptors;
 use crate::http::Site;
 use crate::hub::Hub;
+use crate::mirror::fleet;
 
 /// Runs a relay until SIGTERM or SIGINT, then stops it in order. A second signal ends the process
 /// at once.
@@ -70,7 +71,8 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
         .block_on(TcpListener::bind(config.listen))
         .with_context(|| format!("listen on {}", config.listen))?;
     let addr = listener.local_addr().context("read the listening address")?;
-    core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(Site::new(&config))));
+    let mirrors = fleet::start(&core, &config.mirrors)?;
+    core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(Site::new(&config, mirrors))));
     core.spawn(ping_silent(Arc::clone(core.hub()), config.server.ping_s));
     let failed = core.failed.clone();
     Ok(RunningRelay { addr, core, failed })

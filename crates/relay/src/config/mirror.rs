@@ -3,7 +3,7 @@
 use zeolite_mirror::{Direction, Mode, RelayAddress};
 use zeolite_proto::{Filter, Timestamp};
 
-use super::form::{Form, Given, Maybe, OneOf, Text, Whole, quote};
+use super::form::{Form, Given, Maybe, OneOf, Text, Truth, Whole, quote};
 
 /// One mirror, as it is configured. Made by [`MirrorDraft::finish`], which refuses what is
 /// senseless.
@@ -109,20 +109,18 @@ keys! {
         "The latest created_at that is mirrored."
     "mode" mode = OneOf(MODES);
         "How differences are found: NIP-77 and else paged REQ, only NIP-77, or only paged REQ."
-    "trust" is_trusted = Switch;
+    "trust" is_trusted = Truth;
         "Take this upstream's events without checking their signatures."
-    "vanish" vanish = Switch;
+    "vanish" vanish = Truth;
         "Pull requests to vanish also when the filter's kinds leave them out."
     "audit_s" audit_s = Whole { min: 60, max: 31_536_000 };
         "Seconds between two comparisons of the whole sets."
 }
 
 const TIME: Whole<u64> = Whole { min: 0, max: (1 << 40) - 1 };
-/// The words for the direction, also of the command line.
-pub(crate) const DIRECTIONS: &[(&str, Direction)] =
+const DIRECTIONS: &[(&str, Direction)] =
     &[("down", Direction::Down), ("up", Direction::Up), ("both", Direction::Both)];
-/// The words for the mode, also of the command line.
-pub(crate) const MODES: &[(&str, Mode)] =
+const MODES: &[(&str, Mode)] =
     &[("auto", Mode::Auto), ("negentropy", Mode::Negentropy), ("req", Mode::Req)];
 /// Names are labels of metrics.
 const NAME: Text = Text {
@@ -236,26 +234,5 @@ impl Form for AddressForm {
 
     fn accepts(&self) -> String {
         "a ws or wss URL".to_owned()
-    }
-}
-
-struct Switch;
-
-impl Form for Switch {
-    type Value = bool;
-
-    fn read(&self, given: &Given) -> Result<bool, String> {
-        match given {
-            Given::Switch(on) => Ok(*on),
-            _ => Err(format!("must be {}", self.accepts())),
-        }
-    }
-
-    fn show(&self, on: &bool) -> Option<String> {
-        Some(on.to_string())
-    }
-
-    fn accepts(&self) -> String {
-        "true or false".to_owned()
     }
 }

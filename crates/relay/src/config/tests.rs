@@ -97,7 +97,6 @@ fn unknown_names_are_refused() {
         &["zeolite.toml:3: unknown key limit.filters_max; did you mean limits.filters_max?"],
     );
     check_refused("[store.more]\nx = 1", &[], &[], &["zeolite.toml:2: unknown key store.more.x"]);
-    check_refused("[mirror]", &[], &[], &["zeolite.toml:1: unknown key mirror"]);
     check_refused("[[relay]]\nname = \"x\"", &[], &[], &["zeolite.toml:1: unknown key relay"]);
     check_refused("db.x = 1", &[], &[], &["zeolite.toml:1: db must be a path"]);
     check_refused(
@@ -209,4 +208,51 @@ fn defaults_are_sensible() {
     let variables: std::collections::HashSet<_> =
         keys::KEYS.iter().map(|key| key.variable()).collect();
     assert_eq!(variables.len(), keys::KEYS.len(), "two keys share a variable");
+}
+
+/// `[[mirror]]` entries are read whole and shown again; their filters are as strict as a client's,
+/// since a misspelt member would match more than was meant (case 25).
+#[test]
+fn mirrors_are_read_and_refused() {
+    let file = "[[mirror]]\nurl = \"wss://Relay.example/\"\ndir = \"both\"\n\
+                filter = '{\"kinds\":[1,0]}'\nsince = 5\nmode = \"req\"\ntrust = true\n\
+                [[mirror]]\nurl = \"ws://127.0.0.1:7447\"\nname = \"local\"";
+    let resolved = resolve(layers(file, &[], &[])).expect("two good mirrors");
+    let [first, second] = &resolved.config.mirrors[..] else { panic!("two mirrors") };
+    assert_eq!((&*first.name, &*second.name), ("relay.example", "local"));
+    assert_eq!(first.filter.since.map(|time| time.0), Some(5));
+    assert!(first.is_trusted && !second.is_trusted);
+    let again = resolve(layers(&resolved.to_toml(), &[], &[])).expect("what is shown is readable");
+    assert_eq!(again.config, resolved.config);
+    let url = "[[mirror]]\nurl = \"ws://a\"";
+    for (text, fault) in [
+        ("[[mirror]]", "zeolite.toml:1: mirror: url is missing".to_owned()),
+        (
+            "[mirror]\nurl = \"ws://a\"",
+            "zeolite.toml:1: mirror must be written as [[mirror]]".into(),
+        ),
+        ("mirror = 1", "zeolite.toml:1: mirror must be written as [[mirror]]".into()),
+        ("[[mirror]]\nurl = \"a\"", "zeolite.toml:2: mirror.url must be a ws or wss URL".into()),
+        (&format!("{url}\nurls = 1"), "zeolite.toml:3: unknown key mirror.urls".into()),
+        (
+            &format!("{url}\nfilter = '{{\"kind\":[1]}}'"),
+            "zeolite.toml:3: mirror.filter is not".into(),
+        ),
+        (
+            &format!("{url}\nfilter = '{{\"limit\":1}}'"),
+            "zeolite.toml:3: mirror.filter is not".into(),
+        ),
+        (
+            &format!("{url}\nfilter = {{ kinds = [1] }}"),
+            "zeolite.toml:3: mirror.filter must be".into(),
+        ),
+        (&format!("{url}\ntrust = \"yes\""), "zeolite.toml:3: mirror.trust must be true or".into()),
+        (
+            &format!("{url}\nsince = 5\nuntil = 4"),
+            "zeolite.toml:1: mirror: the filter matches no".into(),
+        ),
+        (&format!("{url}\n{url}"), "zeolite.toml:3: mirror.name \"a\" is there twice".into()),
+    ] {
+        check_refused(text, &[], &[], &[&fault]);
+    }
 }

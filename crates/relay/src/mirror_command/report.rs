@@ -169,9 +169,18 @@ fn summary_object(ended: &Ended, seconds: f64) -> Value {
     object.insert("success".to_owned(), outcome.end.is_success().into());
     object.insert("seconds".to_owned(), seconds.into());
     object.insert("events_per_s".to_owned(), (done as f64 / seconds.max(f64::EPSILON)).into());
+    object.insert("rss_bytes_max".to_owned(), json!(rss_bytes_max()));
     object.insert("refused_here".to_owned(), json!(here));
     object.insert("refused_there".to_owned(), json!(there));
     Value::Object(object)
+}
+
+/// The most memory this process held, where the system tells.
+fn rss_bytes_max() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let text = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = text.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib << 10)
 }
 
 fn summary(status: &MirrorStatus, ended: &Ended, seconds: f64) -> String {
@@ -197,7 +206,8 @@ fn summary(status: &MirrorStatus, ended: &Ended, seconds: f64) -> String {
     row(counts.rounds, "rounds of reconciliation");
     row(counts.pages, "pages");
     row(counts.dense_seconds, "seconds with more events than a page");
-    let of = |side: &str, (reason, count): (&&str, &u64)| (*count, format!("refused {side}: {reason}"));
+    let of =
+        |side: &str, (reason, count): (&&str, &u64)| (*count, format!("refused {side}: {reason}"));
     rows.extend(refusals.here.iter().map(|entry| of("here", entry)));
     rows.extend(refusals.there.iter().map(|entry| of("there", entry)));
     let mut text = format!("{}: {}\n", status.url, outcome.end);
