@@ -69,6 +69,7 @@ pub(crate) struct NegErrors {
     pub(crate) invalid: Counter,
     pub(crate) too_many: Counter,
     pub(crate) memory: Counter,
+    pub(crate) unsettled: Counter,
     pub(crate) idle: Counter,
     pub(crate) failed: Counter,
 }
@@ -142,6 +143,7 @@ impl Metrics {
                 invalid: neg_error("invalid"),
                 too_many: neg_error("too_many"),
                 memory: neg_error("memory"),
+                unsettled: neg_error("unsettled"),
                 idle: neg_error("idle"),
                 failed: neg_error("failed"),
             },

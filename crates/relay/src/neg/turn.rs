@@ -27,13 +27,18 @@ enum Failure {
     TooMany,
     /// The memory for sets is used up.
     NoMemory,
+    /// The store cannot tell what is visible, for now.
+    Unsettled,
     /// The store could not be read.
     Store(ReadError),
 }
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::Store(error)
+        match error {
+            ReadError::Unsettled => Self::Unsettled,
+            error => Self::Store(error),
+        }
     }
 }
 
@@ -178,6 +183,10 @@ impl Turn {
             Failure::NoMemory => {
                 let text = "no memory for this set at the moment";
                 (&errors.memory, Reason::new(Prefix::Closed, text), None)
+            }
+            Failure::Unsettled => {
+                let text = "many events are being removed at the moment";
+                (&errors.unsettled, Reason::new(Prefix::Closed, text), None)
             }
             Failure::Store(error) => {
                 tracing::error!(%error, "reconciliation failed");
