@@ -32,6 +32,10 @@ differential-schnorr:
 bench-index:
     cargo bench -p zeolite-filter-index
 
+# Reconciliation of 1M against 1M items, beside the negentropy crate
+bench-reconcile:
+    cargo bench -p zeolite-reconcile
+
 # The store with 1M events: append, size, reopen, look-ups, scans
 bench-store:
     cargo bench -p zeolite-store
