@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::corpora::{Corpora, CorpusFile, cut};
+use crate::corpora::{Corpora, CorpusFile, cut, effective_ids};
 use crate::home::{Home, Installed, Way, copy_dir, finish};
+use crate::idset::IdSet;
 use crate::load::Loader;
 use crate::processes::Processes;
 use crate::scenario::{Scenario, Share};
@@ -30,6 +32,7 @@ pub struct Bench<'a> {
     pub short: bool,
     work: PathBuf,
     filled: HashMap<(String, PathBuf, &'static str), PathBuf>,
+    effective: HashMap<PathBuf, Rc<IdSet>>,
     homes: u32,
 }
 
@@ -46,6 +49,7 @@ impl<'a> Bench<'a> {
             // Relays are started elsewhere, so that relative paths would not hold.
             work: work.canonicalize()?,
             filled: HashMap::new(),
+            effective: HashMap::new(),
             homes: 0,
         })
     }
@@ -68,6 +72,16 @@ impl<'a> Bench<'a> {
         let short = if self.short { spec.events_short } else { None };
         let events = self.events.or(short).unwrap_or(spec.events);
         self.corpora.get(&self.loader, &spec.shape, events).map(Some)
+    }
+
+    /// The ids of all events of a corpus that a relay must hold in the end.
+    pub fn effective(&mut self, corpus: &CorpusFile) -> anyhow::Result<Rc<IdSet>> {
+        if let Some(ids) = self.effective.get(&corpus.path) {
+            return Ok(Rc::clone(ids));
+        }
+        let ids = Rc::new(effective_ids(corpus)?);
+        self.effective.insert(corpus.path.clone(), Rc::clone(&ids));
+        Ok(ids)
     }
 
     /// An empty home in a directory of its own, which must be given to [`Self::leave`].

@@ -26,7 +26,7 @@ const ENGINES: [&str; 5] = [
 ];
 
 /// Scenario files that come along, in the order of the report.
-const SCENARIOS: [&str; 19] = [
+const SCENARIOS: [&str; 18] = [
     include_str!("../scenarios/fanout-scaling.toml"),
     include_str!("../scenarios/fanout-broadcast.toml"),
     include_str!("../scenarios/fanout-churn.toml"),
@@ -35,7 +35,6 @@ const SCENARIOS: [&str; 19] = [
     include_str!("../scenarios/visible.toml"),
     include_str!("../scenarios/open-loop.toml"),
     include_str!("../scenarios/query.toml"),
-    include_str!("../scenarios/query-load.toml"),
     include_str!("../scenarios/bulk-read.toml"),
     include_str!("../scenarios/transfer.toml"),
     include_str!("../scenarios/reconcile.toml"),

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use zeolite_loadgen::corpus::{Manifest, SEED};
+use zeolite_loadgen::corpus::{EffectiveBuilder, Manifest, SEED, Stored};
+use zeolite_proto::{EventParser, Timestamp};
 
+use crate::idset::IdSet;
 use crate::load::Loader;
 use crate::record::CorpusId;
 use crate::scenario::Share;
@@ -65,6 +67,20 @@ impl Corpora {
             effective_fingerprint: manifest.effective.fingerprint.to_string(),
         })
     }
+}
+
+/// The ids of all events that a relay must hold in the end.
+pub fn effective_ids(corpus: &CorpusFile) -> anyhow::Result<IdSet> {
+    let stored = Stored::open(&corpus.path)?;
+    let mut builder = EffectiveBuilder::new(Timestamp(stored.manifest().effective.now), &[]);
+    let mut parser = EventParser::new();
+    for batch in stored {
+        for event in batch?.iter() {
+            let event = parser.parse(std::str::from_utf8(event.json())?);
+            builder.add(event.context("the corpus holds an invalid event")?.view());
+        }
+    }
+    Ok(IdSet::of(builder.finish().iter().map(|(_, id)| id.0).collect()))
 }
 
 /// Writes a corpus without a share of it.

@@ -43,6 +43,13 @@ impl IdSet {
         self.0.is_empty()
     }
 
+    /// Those that the other does not have.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let alone = self.0.iter().filter(|id| other.0.binary_search(id).is_err());
+        Self(alone.copied().collect())
+    }
+
     /// How many of these the other does not have.
     pub fn missing_in(&self, other: &Self) -> u64 {
         self.0.iter().filter(|id| other.0.binary_search(id).is_err()).count() as u64

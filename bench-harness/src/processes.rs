@@ -60,6 +60,10 @@ pub enum SpawnError {
     },
 }
 
+/// The environment of every process: what programs need to run, and nothing that a relay might take
+/// for its settings.
+const KEPT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH"];
+
 impl Processes {
     /// An empty registry; `program` is the `zeolite-bench` that guards the processes.
     pub fn new(program: PathBuf) -> Self {
@@ -86,7 +90,10 @@ impl Processes {
     }
 
     fn start(&self, launch: Launch<'_>) -> io::Result<Child> {
+        let kept = std::env::vars_os().filter(|(name, _)| KEPT.iter().any(|kept| name == kept));
         Command::new(&self.program)
+            .env_clear()
+            .envs(kept)
             .arg("guarded")
             .arg(std::process::id().to_string())
             .arg("--")

@@ -69,15 +69,24 @@ fn measure(
     let printed = bench.loader.run(dir, args, time_max, |id| load.store(id, Ordering::SeqCst));
     let samples = sampler.stop();
     let printed = printed?;
-    let failure = match relay.ended() {
-        Some(status) => Some(format!("the relay died: {status}")),
-        None => printed.failure,
-    };
-    let reports = completed(scenario, run, printed.reports, failure);
+    let death = relay.ended().map(|status| format!("the relay died: {status}"));
+    let mut reports = printed.reports;
+    if let Some(death) = &death {
+        reports.iter_mut().for_each(|report| blame(report, death));
+    }
+    let reports = completed(scenario, run, reports, death.or(printed.failure));
     let is_bad = |report: &Report| report.status != Status::Passed;
     let stderr = reports.iter().any(is_bad).then(|| relay.stderr_tail());
     Home::stop(relay);
     Ok(Outcome { reports, samples, stderr, corpus: corpus.map(|corpus| corpus.id.clone()) })
+}
+
+/// A row that did not pass because the relay died says so, beside what the driver saw of it.
+fn blame(report: &mut Report, death: &str) {
+    if report.status != Status::Passed {
+        let seen = report.error.take().map(|error| format!("; {error}")).unwrap_or_default();
+        report.error = Some(format!("{death}{seen}"));
+    }
 }
 
 /// The driver's arguments with the placeholders filled.

@@ -1,5 +1,7 @@
 //! Engines of a few lines, and runs of the program against them.
 
+#![allow(dead_code, reason = "each test crate uses its part")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
