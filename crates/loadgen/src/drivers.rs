@@ -12,6 +12,7 @@ mod error;
 mod facts;
 mod flood;
 mod ledger;
+mod listing;
 mod live;
 mod notes;
 mod pace;
@@ -21,12 +22,19 @@ mod runtime;
 mod spec;
 
 pub mod bulk_read;
+pub mod connections;
+pub mod converged;
+pub mod crash;
 pub mod fanout_broadcast;
 pub mod fanout_churn;
 pub mod fanout_scaling;
 pub mod fanout_slow;
 pub mod ingest;
 pub mod open_loop;
+pub mod query;
+pub mod reconcile;
+pub mod self_check;
+pub mod soak;
 pub mod visible;
 
 pub use error::DriveError;
@@ -53,8 +61,22 @@ pub enum Scenario {
     OpenLoop(open_loop::Spec),
     /// How long after its publication an event can be asked for
     Visible(visible::Spec),
+    /// A table of filters, with answers worked out from the corpus
+    Query(query::Spec),
     /// One REQ for everything, at full speed and through a slow reader
     BulkRead(bulk_read::Spec),
+    /// A ramp to N sockets that subscribe and then say nothing
+    Connections(connections::Spec),
+    /// Publishing, listening, asking and churning for minutes
+    Soak(soak::Spec),
+    /// Publishing while the relay is killed and started again
+    Crash(crash::Spec),
+    /// NIP-77 from sets that differ in known ways
+    Reconcile(reconcile::Spec),
+    /// Whether the relay holds what it must of a corpus
+    Converged(converged::Spec),
+    /// What the generator takes from the relay, and from a server that does nothing
+    SelfCheck(self_check::Spec),
 }
 
 impl Scenario {
@@ -68,7 +90,14 @@ impl Scenario {
             Self::OpenLoop(spec) => open_loop::run(target, spec, emit),
             Self::Ingest(spec) => ingest::run(target, spec, emit),
             Self::Visible(spec) => visible::run(target, spec, emit),
+            Self::Query(spec) => query::run(target, spec, emit),
             Self::BulkRead(spec) => bulk_read::run(target, spec, emit),
+            Self::Connections(spec) => connections::run(target, spec, emit),
+            Self::Soak(spec) => soak::run(target, spec, emit),
+            Self::Crash(spec) => crash::run(target, spec, emit),
+            Self::Reconcile(spec) => reconcile::run(target, spec, emit),
+            Self::Converged(spec) => converged::run(target, spec, emit),
+            Self::SelfCheck(spec) => self_check::run(target, spec, emit),
         }
     }
 }

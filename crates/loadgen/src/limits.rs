@@ -31,3 +31,6 @@ pub const CONNECTING_MAX: usize = 64;
 
 /// Sockets for which the null server makes room.
 pub const NULL_SERVER_SOCKETS: usize = 16_000;
+
+/// Messages of one reconciliation. A set of a million differences in frames of 4 KiB takes 8,000.
+pub const RECONCILE_ROUNDS_MAX: u32 = 100_000;

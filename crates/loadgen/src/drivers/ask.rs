@@ -39,11 +39,6 @@ impl Asker {
         Ok(Self { socket, serial: 0, silence })
     }
 
-    /// The socket, for what is not a question.
-    pub(crate) fn socket(&mut self) -> &mut Socket {
-        &mut self.socket
-    }
-
     /// Asks for the stored events of `filters`, JSON objects separated by commas.
     pub(crate) async fn ask(&mut self, filters: &str) -> Result<Answer, DriveError> {
         self.ask_with(filters, |_, _| {}).await

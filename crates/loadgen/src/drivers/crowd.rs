@@ -21,8 +21,6 @@ pub(crate) struct Crowd {
     members: Vec<Socket>,
     /// How long each took to connect.
     pub(crate) connect: Recorder,
-    /// Stored events that came before EOSE.
-    pub(crate) stored: u64,
 }
 
 /// Sockets that are being read. Ends when dropped.
@@ -55,7 +53,7 @@ impl Crowd {
         make_room(first + count + 16)?;
         let mut joining = JoinSet::new();
         let mut members: Vec<Option<Socket>> = (0..count).map(|_| None).collect();
-        let (mut connect, mut stored) = (Recorder::new(), 0);
+        let mut connect = Recorder::new();
         let mut next = 0;
         while next < count || !joining.is_empty() {
             while next < count && joining.len() < CONNECTING_MAX {
@@ -70,10 +68,9 @@ impl Crowd {
             let Some(Ok((number, joined))) = joining.join_next().await else { continue };
             let joined = joined.map_err(|error| within(number, error))?;
             connect.record(joined.connect);
-            stored += joined.stored;
             members[number - first] = Some(joined.socket);
         }
-        Ok(Self { members: members.into_iter().flatten().collect(), connect, stored })
+        Ok(Self { members: members.into_iter().flatten().collect(), connect })
     }
 
     /// Reads all members from here on: `on` is given the member's number and what it received.
@@ -124,7 +121,6 @@ impl Drop for Listening {
 struct Joined {
     socket: Socket,
     connect: Duration,
-    stored: u64,
 }
 
 async fn join(
@@ -138,12 +134,8 @@ async fn join(
     let mut socket = Socket::connect_with(&target.address, number, receive_bytes).await?;
     let connect = begin.elapsed();
     socket.sender().send(format!("[\"REQ\",\"{SUB}\",{filter}]").as_bytes()).await?;
-    let (mut stored, mut refusal) = (0, None);
+    let mut refusal = None;
     let reading = socket.read_until(silence, |message, _| match message {
-        Message::Event(..) => {
-            stored += 1;
-            false
-        }
         Message::Closed(_, text) | Message::Notice(text) => {
             refusal = Some(text);
             true
@@ -154,7 +146,7 @@ async fn join(
     reading.await?;
     match refusal {
         Some(text) => Err(DriveError::Refused { what: "a subscription".into(), text }),
-        None => Ok(Joined { socket, connect, stored }),
+        None => Ok(Joined { socket, connect }),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashSet;
-use zeolite_proto::{Event, EventId, EventParser, Filter, Kind, Timestamp};
+use zeolite_proto::{Event, EventId, EventParser, Kind, Timestamp};
 
 use super::error::DriveError;
 use crate::corpus::{
@@ -106,6 +106,12 @@ impl Expectation {
         self.set.fate(id) == Some(Fate::Held)
     }
 
+    /// Whether the NIPs leave it to the relay to hold this event or not.
+    pub(crate) fn is_open(&self, id: &EventId) -> bool {
+        let fate = self.set.fate(id);
+        fate.is_some_and(|fate| fate == Fate::HeldInTie || TOLERATED.contains(&fate))
+    }
+
     /// Whether every relay must hold it and show it to anyone.
     pub(crate) fn holds_publicly(&self, id: &EventId) -> bool {
         self.holds_surely(id) && !self.gated.contains(id)
@@ -161,14 +167,4 @@ fn parse(
 /// for those they concern.
 pub(crate) fn is_public(kind: Kind) -> bool {
     kind != Kind::DIRECT_MESSAGE && kind != Kind::GIFT_WRAP
-}
-
-/// The answer that a filter must have, among events sorted newest first, ties by lowest id.
-pub(crate) fn answer<'e>(
-    newest_first: &'e [Event],
-    filter: &'e Filter,
-) -> impl Iterator<Item = &'e Event> {
-    let limit =
-        filter.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    newest_first.iter().filter(|event| filter.matches(event.view())).take(limit)
 }
