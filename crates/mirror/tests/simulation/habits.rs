@@ -18,7 +18,8 @@ pub(crate) enum Negentropy {
 }
 
 impl Negentropy {
-    pub(crate) const ABLE: Self = Self::Serves { cap: usize::MAX, states_cap: false, frame_bytes_max: 0 };
+    pub(crate) const ABLE: Self =
+        Self::Serves { cap: usize::MAX, states_cap: false, frame_bytes_max: 0 };
 }
 
 /// How an upstream behaves. Chances are "one in so many"; 0 is never.

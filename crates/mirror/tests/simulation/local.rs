@@ -54,7 +54,12 @@ impl Local {
         self.jobs.len()
     }
 
-    pub(crate) fn compare(&self, job: JobId, filter: &Filter, items: &[(Timestamp, EventId)]) -> Input {
+    pub(crate) fn compare(
+        &self,
+        job: JobId,
+        filter: &Filter,
+        items: &[(Timestamp, EventId)],
+    ) -> Input {
         assert!(items.is_sorted(), "items come sorted");
         let ours = self.set(filter);
         let is_ours = |item: &&(Timestamp, EventId)| {

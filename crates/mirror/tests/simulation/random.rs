@@ -70,8 +70,8 @@ fn draw_settings(universe: &mut Universe, rng: &mut TestRng) -> Settings {
         limits.have_ids_max = 40;
         limits.fetch_batch_ids_max = 9;
         limits.fetch_batches_max = 3;
-        limits.ingest_events_max = 25;
-        limits.page_events_max = 12;
+        limits.ingest_events_max = 45;
+        limits.page_events_max = 40;
         limits.send_events_max = 6;
     }
     settings
@@ -85,7 +85,7 @@ fn is_kept(event: &Event) -> bool {
 /// for what rules explain; and nothing is sent without end.
 #[test]
 fn both_sides_converge_once_it_is_calm() {
-    run_seeds("both_sides_converge_once_it_is_calm", 150, |rng| {
+    run_seeds("both_sides_converge_once_it_is_calm", 100, |rng| {
         let mut universe = Universe::new(Factory::unsigned(rng.random_range(0..1000)));
         let settings = draw_settings(&mut universe, rng);
         let habits = draw_habits(rng);
@@ -99,7 +99,12 @@ fn both_sides_converge_once_it_is_calm() {
         scatter(&events, &mut world);
         world.run(STORM * 20);
 
-        let trace = format!("{:#?}\n{:#?}", settings, world.upstream.habits);
+        let trace = format!(
+            "{:#?}\n{:#?}\n{:#?}",
+            settings,
+            world.upstream.habits,
+            world.machine.progress()
+        );
         assert_eq!(world.phase, Phase::Live, "{:?} {trace}", world.trouble);
         let (down, up) = world.unexplained(&filter);
         // A second of these worlds holds up to 40 events: smaller pages cannot show all of it, which

@@ -1,1 +1,239 @@
+//! Single cases, told one by one.
 
+use std::time::Duration;
+
+use rand::SeedableRng;
+use zeolite_mirror::{Direction, End, Mode, Phase, Settings};
+use zeolite_proto::{Event, Filter};
+use zeolite_testkit::{Factory, TestRng};
+
+use crate::habits::{Habits, Negentropy};
+use crate::refusals::{notes, run};
+use crate::store::parse;
+use crate::world::World;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn settings(direction: Direction, mode: Mode) -> Settings {
+    Settings { direction, mode, ..Settings::default() }
+}
+
+fn filter(json: &str) -> Filter {
+    Filter::from_json(json).expect("a filter")
+}
+
+/// Issue 5: what is equal costs one question, and nothing is moved.
+#[test]
+fn equal_sets_cost_one_round() {
+    let mut rng = TestRng::seed_from_u64(1);
+    let once = Settings { once: true, ..settings(Direction::Both, Mode::Auto) };
+    let mut world = World::new(once, Habits::default(), &mut rng);
+    for event in notes(100) {
+        world.local.store.publish(&event);
+        world.upstream.store.publish(&event);
+    }
+    world.run(MINUTE);
+    let outcome = world.outcome.expect("an end");
+    assert_eq!(outcome.end, End::Converged);
+    assert_eq!((outcome.counts.reconciliations, outcome.counts.rounds), (1, 1));
+    // NEG-OPEN, and NEG-CLOSE if it arrives before the connection ends.
+    assert!(world.upstream.heard <= 2, "{} messages", world.upstream.heard);
+}
+
+/// A dry run counts what differs and moves nothing, by either method.
+#[test]
+fn a_dry_run_moves_nothing() {
+    for mode in [Mode::Auto, Mode::Req] {
+        let dry = Settings { dry_run: true, ..settings(Direction::Both, mode) };
+        let run = run(dry, Habits::default(), &notes(60));
+        let counts = &run.outcome.counts;
+        assert_eq!(run.outcome.end, End::DryRun);
+        assert_eq!((counts.need, counts.have, counts.sent), (30, 30, 0), "{mode:?}");
+        assert_eq!((counts.stored, run.missing), (0, (30, 30)), "{mode:?}");
+    }
+}
+
+/// Case 19: a cap below the page, siblings of one second at a page's edge, with NIP-67 and without.
+#[test]
+fn pages_lose_nothing_at_their_edges() {
+    let mut factory = Factory::unsigned(3);
+    let seconds = [10, 9, 8, 8, 7, 6, 6, 6, 5, 1, 0];
+    let events: Vec<Event> = seconds
+        .iter()
+        .enumerate()
+        .map(|(at, second)| parse(&factory.note(0, 1_700_000_000 + second, &at.to_string())))
+        .flat_map(|event| [event.clone(), event])
+        .collect();
+    for (limit_max, stated_limit) in [(4, Some(4)), (4, None), (4, Some(500)), (300, None)] {
+        for gives_hints in [true, false] {
+            let habits = Habits { limit_max, stated_limit, gives_hints, ..Habits::default() };
+            let down = settings(Direction::Down, Mode::Req);
+            let events: Vec<Event> = events.iter().step_by(2).cloned().collect();
+            let mut rng = TestRng::seed_from_u64(2);
+            let mut world = World::new(Settings { once: true, ..down }, habits, &mut rng);
+            events.iter().for_each(|event| _ = world.upstream.store.publish(event));
+            world.run(MINUTE);
+            let end = world.outcome.clone().expect("an end").end;
+            let case = format!("cap {limit_max}, stated {stated_limit:?}, hints {gives_hints}");
+            assert_eq!(end, End::Converged, "{case}");
+            assert_eq!(world.unexplained(&Filter::default()).0, 0, "{case}");
+        }
+    }
+}
+
+/// Case 19: a second denser than a page is stepped over, counted and named.
+#[test]
+fn a_dense_second_is_named() {
+    let mut factory = Factory::unsigned(3);
+    let mut rng = TestRng::seed_from_u64(2);
+    for stated_limit in [Some(4), None] {
+        let habits = Habits { limit_max: 4, stated_limit, ..Habits::default() };
+        let once = Settings { once: true, ..settings(Direction::Down, Mode::Req) };
+        let mut world = World::new(once, habits, &mut rng);
+        for at in 0..12 {
+            let second = 1_700_000_000 + if at < 9 { 5 } else { 12 - at };
+            world.upstream.store.publish(&parse(&factory.note(0, second, &at.to_string())));
+        }
+        world.run(MINUTE);
+        let outcome = world.outcome.clone().expect("an end");
+        assert!(matches!(outcome.end, End::Incomplete(_)), "{:?}", outcome.end);
+        assert_eq!(outcome.counts.dense_seconds, 1, "stated {stated_limit:?}");
+        assert_eq!(world.unexplained(&Filter::default()).0, 5, "all but the dense second");
+    }
+}
+
+/// Case 26: connections are lost again and again; the third one delivers.
+#[test]
+fn the_third_reconnect_delivers() {
+    for (mode, direction) in [
+        (Mode::Auto, Direction::Down),
+        (Mode::Req, Direction::Down),
+        (Mode::Auto, Direction::Up),
+        (Mode::Req, Direction::Both),
+    ] {
+        let habits = Habits { drops: 5, limit_max: 10, ..Habits::default() };
+        let mut rng = TestRng::seed_from_u64(9);
+        let mut world = World::new(settings(direction, mode), habits, &mut rng);
+        for (at, event) in notes(200).iter().enumerate() {
+            let store =
+                if at % 2 == 0 { &mut world.upstream.store } else { &mut world.local.store };
+            store.publish(event);
+        }
+        world.failures_left = 3;
+        world.heal_at(MINUTE * 5);
+        world.run(MINUTE * 50);
+        let (down, up) = world.unexplained(&Filter::default());
+        assert!(world.machine.progress().counts.connections > 3, "{mode:?}");
+        assert_eq!(world.phase, Phase::Live, "{mode:?} {:?}", world.trouble);
+        assert!(!direction.is_down() || down == 0, "{mode:?}: {down} missing here");
+        assert!(!direction.is_up() || up == 0, "{mode:?}: {up} missing there");
+    }
+}
+
+/// Case 27: an event from long ago that arrives live is taken, and so is one that arrived while there
+/// was no connection.
+#[test]
+fn back_dated_events_arrive() {
+    let mut factory = Factory::unsigned(4);
+    let mut rng = TestRng::seed_from_u64(9);
+    let mut old = |name: &str| parse(&factory.draft(1).at(1_699_000_000).content(name).build());
+    let (live, missed) = (old("live"), old("missed"));
+    let mut world = World::new(settings(Direction::Down, Mode::Auto), Habits::default(), &mut rng);
+    notes(20).iter().for_each(|event| _ = world.upstream.store.publish(event));
+    world.publish_there_at(MINUTE, live);
+    world.run(MINUTE * 2);
+    assert_eq!(world.unexplained(&Filter::default()).0, 0, "live");
+    // No subscription was there to deliver this one.
+    world.upstream.store.publish(&missed);
+    world.run(MINUTE * 59);
+    assert_eq!(world.unexplained(&Filter::default()).0, 1, "nothing told it");
+    world.run(MINUTE * 62);
+    assert_eq!(world.unexplained(&Filter::default()).0, 0, "the audit found it");
+}
+
+/// Case 28: a mirror of one author's notes takes that author's deletions, and nobody else's.
+#[test]
+fn deletions_of_strangers_stay_out() {
+    let mut factory = Factory::unsigned(4);
+    let (own, stranger) = (factory.pubkey(0), factory.pubkey(1));
+    let target = factory.note(0, 1_700_000_000, "deleted");
+    let kept = factory.note(1, 1_700_000_000, "kept");
+    let id = |event: &serde_json::Value| event["id"].as_str().expect("an id").to_owned();
+    let by_own = factory.draft(0).kind(5).tag(&["e", &id(&target)]).build();
+    let by_stranger = factory.draft(1).kind(5).tag(&["e", &id(&kept)]).build();
+    for mode in [Mode::Auto, Mode::Req] {
+        let mut rng = TestRng::seed_from_u64(9);
+        let scope = filter(&format!(r#"{{"kinds":[1],"authors":["{own}"]}}"#));
+        let one = Settings { filter: scope, ..settings(Direction::Down, mode) };
+        let mut world = World::new(one, Habits::default(), &mut rng);
+        notes(5).iter().for_each(|event| _ = world.upstream.store.publish(event));
+        for event in [&target, &kept] {
+            world.local.store.publish(&parse(event));
+        }
+        world.upstream.store.publish(&parse(&by_own));
+        world.upstream.store.publish(&parse(&by_stranger));
+        world.run(MINUTE);
+        let here = world.local.store.query(&Filter::default());
+        let has = |event: &serde_json::Value| here.contains(&parse(event));
+        assert!(!has(&target), "{mode:?}: the author's deletion was pulled");
+        assert!(has(&kept), "{mode:?}: a stranger's was not");
+        let theirs = filter(&format!(r#"{{"authors":["{stranger}"],"kinds":[5]}}"#));
+        assert_eq!(world.local.store.query(&theirs), [], "{mode:?}");
+    }
+}
+
+/// M-04, case 12: what either side refuses for good, and what is listed but never given, is asked for
+/// a bounded number of times, audits included.
+#[test]
+fn refused_ids_are_remembered() {
+    let mut rng = TestRng::seed_from_u64(9);
+    let events = notes(60);
+    let ids = |range: std::ops::Range<usize>| events[range].iter().map(|event| event.view().id());
+    let habits = Habits {
+        hidden: ids(0..5).collect(),
+        unwelcome: ids(40..50).collect(),
+        ..Habits::default()
+    };
+    let mut world = World::new(settings(Direction::Both, Mode::Auto), habits, &mut rng);
+    world.local.store.blocked = ids(10..20).collect();
+    events[..30].iter().for_each(|event| _ = world.upstream.store.publish(event));
+    events[30..].iter().for_each(|event| _ = world.local.store.publish(event));
+    world.run(MINUTE * 59);
+    let counts = world.machine.progress().counts.clone();
+    assert_eq!((counts.stored, counts.blocked, counts.gone), (15, 10, 5));
+    assert_eq!((counts.accepted, counts.refused), (20, 10));
+    world.run(MINUTE * 60 * 10);
+    let later = &world.machine.progress().counts;
+    assert_eq!((later.blocked, later.refused, later.sent), (10, 10, counts.sent));
+    assert!(later.gone <= 5 * 11, "{} times asked in vain", later.gone);
+}
+
+/// Case 70: a local side that takes 50 events a second never has more than the bound to answer, and
+/// the mirror does not run into its own idle limit.
+#[test]
+fn a_slow_sink_is_not_flooded() {
+    for mode in [Mode::Auto, Mode::Req] {
+        let mut rng = TestRng::seed_from_u64(9);
+        let mut once = Settings { once: true, ..settings(Direction::Down, mode) };
+        once.limits.ingest_events_max = 100;
+        let mut world = World::new(once, Habits::default(), &mut rng);
+        world.commit_time = Duration::from_secs(1);
+        world.commit_events_max = 5;
+        notes(600).iter().for_each(|event| _ = world.upstream.store.publish(event));
+        world.run(MINUTE * 10);
+        assert_eq!(world.outcome.as_ref().expect("an end").end, End::Converged, "{mode:?}");
+        assert_eq!(world.machine.progress().counts.connections, 1, "{mode:?}");
+        assert!(world.local.unanswered_max <= 100, "{mode:?}: {}", world.local.unanswered_max);
+    }
+}
+
+/// R77-13, case 16: an upstream that wants a login for everything is named as such.
+#[test]
+fn a_login_is_asked_for_in_the_outcome() {
+    let habits = Habits {
+        negentropy: Negentropy::Says(r#"["CLOSED","SUB","auth-required: members only"]"#.into()),
+        ..Habits::default()
+    };
+    let strict = run(settings(Direction::Down, Mode::Negentropy), habits, &notes(10));
+    assert!(matches!(strict.outcome.end, End::AuthRequired(_)), "{:?}", strict.outcome.end);
+}
