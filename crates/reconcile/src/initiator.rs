@@ -126,21 +126,34 @@ impl Found {
         upper: &Edge,
         theirs: &[[u8; 32]],
     ) -> Result<(), S::Error> {
-        let mut sorted: Vec<&[u8; 32]> = theirs.iter().collect();
-        sorted.sort_unstable();
-        let mut common: HashSet<&[u8; 32]> = HashSet::new();
         let count = lower.count_to(upper);
-        if count > 0 {
-            set.for_each(lower, count, &mut |item| match sorted.binary_search(&&item.id.0) {
-                Ok(at) => _ = common.insert(sorted[at]),
-                Err(_) => self.have.push(item.id),
-            })?;
+        if count == 0 {
+            self.needed.reserve(theirs.len());
+            self.need.reserve(theirs.len());
+            theirs.iter().for_each(|id| self.needs(id));
+            return Ok(());
         }
-        for id in theirs.iter().filter(|id| !common.contains(id)) {
-            if self.needed.insert(*id) {
-                self.need.push(EventId(*id));
-            }
-        }
+        let id_at = |place: &usize| &theirs[*place];
+        let mut sorted: Vec<usize> = (0..theirs.len()).collect();
+        sorted.sort_unstable_by_key(|place| id_at(place));
+        sorted.dedup_by_key(|place| id_at(place));
+        let mut is_common = vec![false; sorted.len()];
+        set.for_each(lower, count, &mut |item| match sorted
+            .binary_search_by_key(&&item.id.0, |place| id_at(place))
+        {
+            Ok(at) => is_common[at] = true,
+            Err(_) => self.have.push(item.id),
+        })?;
+        let mut is_common = is_common.into_iter();
+        sorted.retain(|_| is_common.next() == Some(false));
+        sorted.sort_unstable();
+        sorted.iter().for_each(|place| self.needs(id_at(place)));
         Ok(())
+    }
+
+    fn needs(&mut self, id: &[u8; 32]) {
+        if self.needed.insert(*id) {
+            self.need.push(EventId(*id));
+        }
     }
 }
