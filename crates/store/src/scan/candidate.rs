@@ -63,8 +63,10 @@ pub(crate) fn candidates(
         let prefixes = kinds.iter().map(|kind| source.prefix(Value::Kind(*kind)));
         push(Dimension::Kinds, prefixes.collect());
     }
-    // No index holds more entries than the timeline: its one merit is that it is one walk.
-    if all.iter().all(|candidate| candidate.cursors.len() > PROBED_GROUPS_MAX) {
+    // No index holds more entries than the timeline: its one merit is that it is one walk. Ids are
+    // looked up one by one at a known cost, and the timeline says nothing of where they stand.
+    let is_spread = all.iter().all(|candidate| candidate.cursors.len() > PROBED_GROUPS_MAX);
+    if is_spread && filter.ids.is_none() {
         let cursors = vec![Cursor::timeline(window)];
         all.push(Candidate { dimension: Dimension::Timeline, cursors, probed: None });
     }

@@ -43,8 +43,10 @@ pub(crate) fn plan(
         let (chosen, considered) = (Dimension::Nothing, Vec::new());
         return Ok(Plan { chosen, considered, feed, looks_before_doubt: None });
     }
-    let wanted = limit.unwrap_or(UNLIMITED_PLANNED).clamp(1, UNLIMITED_PLANNED) as f64;
     let ids = filter.ids.as_deref().map(<[_]>::len);
+    // An id has at most one match, so a limit that lets all of them through ends no walk early.
+    let limit = limit.filter(|limit| ids.is_none_or(|count| *limit < count as u64));
+    let wanted = limit.unwrap_or(UNLIMITED_PLANNED).clamp(1, UNLIMITED_PLANNED) as f64;
     if let Some(count) = ids.filter(|count| *count <= PROBED_GROUPS_MAX) {
         return Ok(by_ids(count, Vec::new()));
     }
