@@ -8,6 +8,7 @@
 
 mod build;
 mod live;
+mod read_bucket;
 mod view;
 
 use zeolite_proto::{Filter, Kind};

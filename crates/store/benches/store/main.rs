@@ -8,6 +8,7 @@ mod append;
 mod corpus;
 mod expected;
 mod read;
+mod reconcile;
 mod report;
 
 use report::Report;
@@ -22,6 +23,7 @@ fn main() {
 
     let corpus = corpus::generate(events, SMALL_CONTENT_CHARS);
     let store = append::run(&mut report, &corpus, dir.path(), 1_000.0);
+    reconcile::run(&mut report, &corpus, &store);
     read::run(&mut report, &corpus, &store);
     drop((store, corpus));
 

@@ -63,3 +63,13 @@ pub fn cpu_time() -> Duration {
     let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
     Duration::from_millis(ticks * 10)
 }
+
+/// CPU time of this thread so far.
+#[allow(unsafe_code, reason = "the clock of a thread is read by a system call")]
+pub fn thread_cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a timespec of ours.
+    let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(done, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use zeolite_proto::Timestamp;
 use zeolite_proto::limits::CREATED_AT_MAX;
-use zeolite_reconcile::{Bound, Edge, Item, Set, SortedSet};
+use zeolite_reconcile::{Bound, Edge, Item, Set};
 
 use super::live::LiveSet;
+use super::read_bucket::ReadBucket;
 use crate::Inner;
 use crate::error::ReadError;
 use crate::snapshot::Snapshot;
@@ -26,31 +27,6 @@ pub struct LiveView<'s> {
     /// What is visible below the window's end.
     end: Tally,
     read: RefCell<[Option<Rc<ReadBucket>>; 2]>,
-}
-
-/// A bucket with its visible items.
-struct ReadBucket {
-    edge: ItemKey,
-    end: Option<ItemKey>,
-    /// What is visible below it.
-    below: Tally,
-    items: SortedSet,
-}
-
-impl ReadBucket {
-    fn has_key(&self, key: &ItemKey) -> bool {
-        self.edge <= *key && self.end.is_none_or(|end| *key < end)
-    }
-
-    fn has_index(&self, index: u64) -> bool {
-        index.checked_sub(self.below.count).is_some_and(|at| at < self.items.len() as u64)
-    }
-
-    /// What is visible below a place in this bucket.
-    fn below(&self, bound: &Bound) -> Tally {
-        let edge = ok(self.items.seek(&Edge::START, bound));
-        self.below.plus(Tally { count: edge.index as u64, sum: edge.sum })
-    }
 }
 
 /// Where a bucket is.
@@ -169,23 +145,39 @@ impl<'s> LiveView<'s> {
         let bucket = self.bucket(address);
         let in_chunk = sums.chunks()[address.chunk].buckets.get(address.bucket + 1);
         let end = in_chunk.map(|next| &next.edge).or_else(|| sums.end_of_chunk(address.chunk));
-        let mut places = Vec::new();
-        if !self.snapshot.places(bucket, end, &mut places)? {
-            return Err(ReadError::DamagedEntry("sums"));
-        }
-        let visible = places.iter().filter(|place| {
-            (self.part == Part::All || !place.is_gated) && !self.hidden.contains(&place.key)
-        });
-        let read = Rc::new(ReadBucket {
-            edge: bucket.edge,
-            end: end.copied(),
-            below: self.below_bucket(address),
-            items: visible.map(|place| place.key.item()).collect(),
-        });
+        let items = self.visible_items(bucket, end)?.ok_or(ReadError::DamagedEntry("sums"))?;
+        let (range, below) = ((bucket.edge, end.copied()), self.below_bucket(address));
+        let read = Rc::new(ReadBucket::new(range, below, items));
         let mut kept = self.read.borrow_mut();
         kept.swap(0, 1);
         kept[0] = Some(Rc::clone(&read));
         Ok(read)
+    }
+
+    /// The items of a bucket; `None` if they are not what its tallies say.
+    fn visible_items(
+        &self,
+        bucket: &Bucket,
+        end: Option<&ItemKey>,
+    ) -> Result<Option<Vec<Item>>, ReadError> {
+        let mut entries = Vec::new();
+        let count = bucket.tallies.all.count;
+        if !self.snapshot.live_entries(&bucket.edge, end, count, &mut entries)? {
+            return Ok(None);
+        }
+        if self.part == Part::Open && bucket.tallies.gated.count > 0 {
+            let gated = self.snapshot.gated_seqs(&bucket.edge, end)?;
+            entries.retain(|entry| !gated.contains(&entry.seq()));
+        }
+        if entries.len() as u64 != bucket.tallies.of(self.part).count {
+            return Ok(None);
+        }
+        let mut items: Vec<_> =
+            entries.iter().map(|entry| Item { time: entry.time(), id: entry.id() }).collect();
+        if self.hidden.total() != Tally::default() {
+            items.retain(|item| !self.hidden.contains(&ItemKey::new(item.time, &item.id)));
+        }
+        Ok(Some(items))
     }
 
     /// What is visible below a place, as an edge of the window.
@@ -215,8 +207,7 @@ impl Set for LiveView<'_> {
     fn edge_at(&self, at: usize) -> Result<Edge, ReadError> {
         let index = self.start.count + at as u64;
         let item_at = |index: u64| -> Result<Item, ReadError> {
-            let read = self.read_at(index)?;
-            Ok(read.items.items()[(index - read.below.count) as usize])
+            Ok(self.read_at(index)?.items_from(index)[0])
         };
         let bound = Bound::between(&item_at(index - 1)?, &item_at(index)?);
         Ok(self.edge(bound, self.below(&bound)?))
@@ -232,15 +223,11 @@ impl Set for LiveView<'_> {
         let end = index + count as u64;
         while index < end {
             let read = self.read_at(index)?;
-            let items = &read.items.items()[(index - read.below.count) as usize..];
+            let items = read.items_from(index);
             let items = &items[..items.len().min((end - index) as usize)];
             items.iter().for_each(&mut *visit);
             index += items.len() as u64;
         }
         Ok(())
     }
-}
-
-fn ok<T>(result: Result<T, std::convert::Infallible>) -> T {
-    result.unwrap_or_else(|never| match never {})
 }

@@ -19,7 +19,7 @@ use crate::snapshot::{Snapshot, timeline_entry};
 impl Snapshot<'_> {
     /// The `count` live entries from `low` up to, not including, `end`, those included that are
     /// expired or that a request to vanish is still to remove. False if there are not so many:
-    /// something is damaged.
+    /// something is damaged, or this snapshot's transaction is ahead of its head.
     pub(crate) fn live_entries(
         &self,
         low: &ItemKey,
@@ -28,6 +28,9 @@ impl Snapshot<'_> {
         out: &mut Vec<TimelineEntry>,
     ) -> Result<bool, ReadError> {
         let is_right = |out: &Vec<_>| out.len() as u64 == count;
+        out.reserve_exact(
+            usize::try_from(count).map_or(0, |count| count.min(ENTRIES_RESERVED_MAX)),
+        );
         self.entries_between(low, end, out)?;
         if !is_right(out) {
             out.retain(|entry| !self.head.removes(entry.seq()));
@@ -63,7 +66,6 @@ impl Snapshot<'_> {
             out.sort();
             out.dedup();
         }
-        out.retain(|entry| entry.seq() <= self.ceiling());
         Ok(())
     }
 
@@ -117,6 +119,9 @@ impl Snapshot<'_> {
 
 /// As many as there are.
 const KEYS_MAX: usize = usize::MAX >> 1;
+
+/// Entries that room is made for before they are read, whatever a damaged table says.
+const ENTRIES_RESERVED_MAX: usize = 4_096;
 
 /// Where the index keys of a prefix are whose events lie in a range: least, and not included,
 /// greatest. The seconds at both ends are cut as far as the four bytes of id in a key tell.
@@ -193,10 +198,11 @@ fn push_entries(
     out: &mut Vec<TimelineEntry>,
 ) -> Result<(), ReadError> {
     let end = end.map_or(Bound::Unbounded, |end| Bound::Excluded(&end.0[..]));
-    for entry in tables.timeline.range(txn, &(Bound::Included(&low.0[..]), end))? {
+    let mut entries = tables.timeline.range(txn, &(Bound::Included(&low.0[..]), end))?;
+    entries.try_for_each(|entry| {
         out.push(timeline_entry(entry?)?);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn drop_buried(
