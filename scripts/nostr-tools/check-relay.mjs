@@ -1,4 +1,4 @@
-// nostr-tools against a running relay: publish, query, follow live, delete, count.
+// nostr-tools against a running relay: publish, query, follow live, delete, count, reconcile.
 //
 //   npm install --prefix scripts/nostr-tools
 //   node scripts/nostr-tools/check-relay.mjs ws://127.0.0.1:7447
@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict'
 import { finalizeEvent, generateSecretKey, getPublicKey, verifyEvent } from 'nostr-tools/pure'
+import { nip77 } from 'nostr-tools'
 import { Relay, useWebSocketImplementation } from 'nostr-tools/relay'
 import WebSocket from 'ws'
 
@@ -34,6 +35,22 @@ function query(relay, ...filters) {
       oneose: () => { resolve(events); sub.close() },
       onclose: reason => reject(new Error(`subscription closed: ${reason}`)),
     })
+  })
+}
+
+// What the relay lacks of `events`, and what it has besides.
+function reconcile(relay, filter, events) {
+  const storage = new nip77.NegentropyStorageVector()
+  for (const event of events) storage.insert(event.created_at, event.id)
+  storage.seal()
+  const [have, need] = [new Set(), new Set()]
+  return new Promise((resolve, reject) => {
+    const sync = new nip77.NegentropySync(relay, storage, filter, {
+      onhave: id => have.add(id),
+      onneed: id => need.add(id),
+      onclose: reason => reason ? reject(new Error(reason)) : resolve({ have, need }),
+    })
+    sync.start()
   })
 }
 
@@ -81,8 +98,20 @@ async function run() {
   const forged = { ...notes[1], content: 'forged' }
   await assert.rejects(writer.publish(forged), /invalid/)
   console.log('a forged event is refused')
+
+  const stored = Array.from({ length: 100 }, (_, n) => sign(1, `note ${n}`, [], now - 100 - n))
+  for (const event of stored) await writer.publish(event)
+  const own = Array.from({ length: 40 }, (_, n) => sign(1, `own ${n}`, [], now - 90 - 3 * n))
+  const all = { authors: [pubkey], kinds: [1] }
+  for (const filter of [all, { ...all, since: now - 1000 }]) {
+    const held = [...notes.slice(1), ...stored.filter((_, n) => n % 3 > 0), ...own]
+    const found = await reconcile(reader, filter, held)
+    assert.deepEqual(found.have, new Set(ids(own)))
+    assert.deepEqual(found.need, new Set(ids(stored.filter((_, n) => n % 3 === 0))))
+  }
+  console.log('reconciled: what each side lacks is found exactly')
   writer.close()
   reader.close()
 }
 
-run().then(() => { clearTimeout(giveUp); console.log('7 passed, 0 failed') }, fail)
+run().then(() => { clearTimeout(giveUp); console.log('8 passed, 0 failed') }, fail)
