@@ -183,7 +183,8 @@ fn sets_above_the_cap_are_refused_with_the_cap() {
     let relay = relay_with_twelve(|config| config.negentropy.items_max = 10);
     let mut client = relay.client();
     let too_many = json!(["NEG-ERR", "n", "blocked: more than 10 events match", 10]);
-    for filter in [json!({"kinds": [1]}), json!({"limit": 11}), json!({"kinds": [1], "limit": 12})] {
+    for filter in [json!({"kinds": [1]}), json!({"limit": 11}), json!({"kinds": [1], "limit": 12})]
+    {
         client.send(&json!(["NEG-OPEN", "n", filter, NOTHING]));
         client.expect(too_many.clone());
         client.send(&json!(["NEG-MSG", "n", DONE]));
@@ -279,7 +280,9 @@ fn answers_wait_for_a_slow_reader() {
     publish(&mut client, &events());
     let rounds = 200;
     for round in 0..rounds {
-        let verb = if round == 0 { json!(["NEG-OPEN", "n", {}, NOTHING]) } else {
+        let verb = if round == 0 {
+            json!(["NEG-OPEN", "n", {}, NOTHING])
+        } else {
             json!(["NEG-MSG", "n", NOTHING])
         };
         client.send(&verb);
