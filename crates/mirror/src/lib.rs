@@ -11,8 +11,8 @@ mod worker;
 pub use address::{AddressError, RelayAddress};
 pub use local::{Local, LocalError, LocalSet, start_on, step_on};
 pub use machine::{
-    Counts, Direction, Effect, End, Input, JobId, Limits, Machine, Method, Mode, Outcome,
-    PeerLimits, Phase, Progress, ReconcileFault, ReconcileStep, Settings, Verdict,
+    Counts, Direction, Effect, End, Input, JobId, Limits, Machine, Method, Mode, Outcome, Pair,
+    PeerLimits, Phase, Progress, ReconcileFault, ReconcileStep, Settings, Side, Verdict,
 };
 pub use socket::{
     ConnectError, Connector, FrameError, Message, Reader, RelayInformation, SocketEnd, Tls,

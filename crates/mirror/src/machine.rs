@@ -17,6 +17,7 @@
 //! ```
 
 mod backoff;
+mod bridge;
 mod catch_up;
 mod comparing;
 mod context;
@@ -27,6 +28,7 @@ mod input;
 mod job;
 mod limits;
 mod paging;
+mod pair;
 mod progress;
 mod recall;
 mod refusal;
@@ -44,6 +46,7 @@ use zeolite_proto::{EventId, FromRelay};
 pub use effect::{Effect, ReconcileStep};
 pub use input::{Input, JobId, ReconcileFault, Verdict};
 pub use limits::{Limits, PeerLimits};
+pub use pair::{Pair, Side};
 pub use progress::{Counts, End, Method, Outcome, Phase, Progress};
 pub use settings::{Direction, Mode, Settings};
 
@@ -205,7 +208,9 @@ impl Machine {
         {
             self.context.effects.push_back(Effect::FollowLocal);
         }
-        self.tail.open(&mut self.context);
+        if !self.is_bounded() && self.context.settings.direction.is_down() {
+            self.tail.open(&mut self.context);
+        }
     }
 
     fn disconnected(&mut self, reason: String) {

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod bound;
+mod cross;
 mod initiator;
 pub mod limits;
 mod ranges;
@@ -26,6 +27,7 @@ mod varint;
 mod writer;
 
 pub use bound::{Bound, Item};
+pub use cross::{Cross, CrossError, CrossTurn};
 pub use initiator::{Initiator, Step, StepError};
 pub use limits::{FrameLimit, FrameLimitError};
 pub use ranges::{Body, MessageError, Range, Ranges};

@@ -212,6 +212,7 @@ impl Comparison {
                 None => "too many events here".into(),
             }),
             ReconcileFault::Malformed(text) => Ended::Absent(text),
+            ReconcileFault::Busy(text) => Ended::Busy(text),
             ReconcileFault::Unsupported(text) => Ended::Absent(text),
             ReconcileFault::Failed(text) => Ended::LocalFailed(text),
         }

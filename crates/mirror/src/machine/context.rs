@@ -32,6 +32,15 @@ pub(super) enum Fault {
     Fatal(End),
 }
 
+/// What became of what someone else wants to know of (the far side of a [`Pair`](super::Pair)).
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// What the upstream made of events that were sent to it.
+    pub(super) verdicts: Vec<(EventId, Verdict)>,
+    /// Ids that were asked for and do not come.
+    pub(super) missing: Vec<EventId>,
+}
+
 /// What all parts of a machine share.
 pub(super) struct Context {
     pub(super) settings: Settings,
@@ -64,6 +73,8 @@ pub(super) struct Context {
     pub(super) fault: Option<Fault>,
     /// The upstream asked for a login, in these words.
     pub(super) auth_wanted: Option<String>,
+    /// Kept where someone takes them.
+    pub(super) reports: Option<Reports>,
     names: u64,
     jobs: u64,
 }
@@ -91,6 +102,7 @@ impl Context {
             is_audit_wanted: false,
             fault: None,
             auth_wanted: None,
+            reports: None,
             names: 0,
             jobs: 0,
             settings,
@@ -154,6 +166,21 @@ impl Context {
             self.recent.insert(&id, 0);
         }
         self.sink.offer(event, origin);
+    }
+
+    /// An id that was asked for does not come.
+    pub(super) fn lose(&mut self, id: &EventId) {
+        self.gone.insert(id, 0);
+        if let Some(reports) = &mut self.reports {
+            reports.missing.push(*id);
+        }
+    }
+
+    /// The upstream has decided about an event.
+    pub(super) fn report(&mut self, id: &EventId, verdict: Verdict) {
+        if let Some(reports) = &mut self.reports {
+            reports.verdicts.push((*id, verdict));
+        }
     }
 
     /// An event that was not asked for, or is not what was asked for (M-06).

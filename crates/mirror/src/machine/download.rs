@@ -165,7 +165,7 @@ impl Download {
         if context.filter(scope).matches(event.view()) {
             context.ingest(event, Origin::Wanted);
         } else {
-            context.gone.insert(&id, 0);
+            context.lose(&id);
             context.unasked();
         }
     }
@@ -197,7 +197,7 @@ impl Download {
 
     fn give_up(&mut self, id: &EventId, context: &mut Context) {
         self.wanted.remove(id);
-        context.gone.insert(id, 0);
+        context.lose(id);
         context.progress.counts.gone += 1;
     }
 

@@ -118,6 +118,8 @@ pub enum ReconcileFault {
         /// The most it can, if known.
         cap: Option<u64>,
     },
+    /// The local side can, later.
+    Busy(String),
     /// The local side cannot do this at all.
     Unsupported(String),
     /// The local side failed.

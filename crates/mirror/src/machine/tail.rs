@@ -42,12 +42,9 @@ impl Tail {
         Self { state: State::Off, limit: 0, backoff, has_gap: false }
     }
 
-    /// Opens the subscription if the mirror wants live events.
+    /// Opens the subscription.
     pub(super) fn open(&mut self, context: &mut Context) {
         let settings = &context.settings;
-        if settings.once || settings.dry_run || !settings.direction.is_down() {
-            return;
-        }
         let limited = |filter: &Filter| Filter { limit: Some(self.limit), ..filter.clone() };
         let mut filters = vec![limited(&context.content)];
         // Requests outside the mirror's own filter are followed beside it.
@@ -127,6 +124,13 @@ impl Tail {
         let is_echo = context.recent.get(&id).is_some_and(|taken| taken > 0);
         if !is_echo && !context.refused_here.contains(&id) {
             context.ingest(event, Origin::Live);
+        }
+    }
+
+    /// The stored part is over, if this is the one.
+    pub(super) fn end_if(&mut self, sub: &str, context: &mut Context) {
+        if self.owns(sub) {
+            self.end(context);
         }
     }
 

@@ -8,6 +8,7 @@ use zeolite_proto::{Event, EventId, Kind, TagStr};
 use super::backoff::Backoff;
 use super::context::{Context, Fault};
 use super::effect::Effect;
+use super::input::Verdict;
 use super::refusal::Refusal;
 use super::sink::Origin;
 use super::wire;
@@ -124,6 +125,16 @@ impl Upload {
         self.make_ready(Flight { event, origin: Origin::Live, tries: 0 });
     }
 
+    /// An event of the other relay of a pair. Each is reported once.
+    pub(super) fn offer_mirrored(&mut self, event: Event, context: &mut Context) {
+        let id = event.view().id();
+        if self.is_barred || !may_travel(&event) || context.refused_there.contains(&id) {
+            context.report(&id, Verdict::Blocked);
+        } else if self.busy.insert(id) {
+            self.make_ready(Flight { event, origin: Origin::Live, tries: 0 });
+        }
+    }
+
     fn make_ready(&mut self, flight: Flight) {
         self.bytes += flight.event.record_bytes();
         self.live_ready += usize::from(flight.origin == Origin::Live);
@@ -210,7 +221,11 @@ impl Upload {
         }
     }
 
-    fn drop_all(&mut self, context: &Context) {
+    fn drop_all(&mut self, context: &mut Context) {
+        let ready = self.ready.iter().map(|flight| flight.event.view().id());
+        ready
+            .chain(self.flights.keys().copied())
+            .for_each(|id| context.report(&id, Verdict::Blocked));
         *self = Self { is_barred: true, ..Self::new(context) };
     }
 
@@ -232,6 +247,7 @@ impl Upload {
             context.progress.counts.accepted_duplicate += 1;
             context.is_fruitful = true;
             context.refused_there.insert(id, 0);
+            context.report(id, Verdict::Superseded);
             self.finish(id, flight.origin);
         } else {
             self.refuse(id, flight, text, context);
@@ -244,8 +260,10 @@ impl Upload {
         let counts = &mut context.progress.counts;
         if text.starts_with("duplicate") {
             counts.accepted_duplicate += 1;
+            context.report(id, Verdict::Duplicate);
         } else {
             counts.accepted += 1;
+            context.report(id, Verdict::Stored);
         }
         let taken = context.recent.get(id).unwrap_or(0);
         context.recent.insert(id, taken.saturating_add(1));
@@ -268,6 +286,7 @@ impl Upload {
             return self.make_ready(flight);
         }
         context.progress.counts.refused += 1;
+        context.report(id, Verdict::Blocked);
         context.trouble(format!("EVENT refused: {text}"));
         // A relay that wants a login for every event wants it for this one too. One that takes some
         // events refuses the others for what they are.

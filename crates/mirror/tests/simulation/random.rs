@@ -98,6 +98,13 @@ fn both_sides_converge_once_it_is_calm() {
         world.upstream.lie = Some(parse(&lie.draft(9).kind(31_999).build()));
         scatter(&events, &mut world);
         world.run(STORM * 20);
+        // An audit may be under way.
+        for second in 1..300 {
+            if world.phase == Phase::Live {
+                break;
+            }
+            world.run(STORM * 20 + Duration::from_secs(second));
+        }
 
         let trace = format!(
             "{:#?}\n{:#?}\n{:#?}",
