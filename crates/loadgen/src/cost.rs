@@ -77,9 +77,8 @@ fn line(text: &str, name: &str) -> u64 {
 }
 
 fn running_s(pid: u32) -> f64 {
-    let nanoseconds = threads(pid, "schedstat").filter_map(|stat| {
-        stat.split(' ').next()?.parse::<f64>().ok()
-    });
+    let nanoseconds =
+        threads(pid, "schedstat").filter_map(|stat| stat.split(' ').next()?.parse::<f64>().ok());
     nanoseconds.sum::<f64>() / 1e9
 }
 

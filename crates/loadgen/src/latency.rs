@@ -95,9 +95,7 @@ impl Recorder {
         let width = to - from;
         let mode = between(from, to);
         let beside = between(from - width, from) + between(to, to + width);
-        let is_mode = mode >= NAGLE_SAMPLES_MIN
-            && mode * 100 >= self.count()
-            && mode > 4 * beside;
+        let is_mode = mode >= NAGLE_SAMPLES_MIN && mode * 100 >= self.count() && mode > 4 * beside;
         is_mode.then(|| {
             format!(
                 "{mode} of {} times of {name:?} lie in {from} to {to} ms and {beside} beside: \

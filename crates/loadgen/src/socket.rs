@@ -17,7 +17,7 @@ mod source;
 
 pub use client::{Socket, SocketError};
 pub use deframe::{Deframer, Incoming, Side};
-pub use frame::{FrameError, Opcode, mask_key, push_masked, push_plain};
+pub use frame::{FrameError, Opcode, mask_key, push_masked, push_plain, push_plain_parts};
 pub use json::{find_member, find_value, skip_space, skip_value};
 pub use message::Message;
 pub use sender::Sender;

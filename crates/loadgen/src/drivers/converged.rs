@@ -65,7 +65,11 @@ async fn list(target: &Target, spec: &Spec, row: &mut Row) -> Result<Vec<EventId
     let mut asker = Asker::connect(target, 0, Duration::from_secs(spec.silence_s)).await?;
     let mut pager = Pager::new("", spec.page);
     while !pager.next(&mut asker, |_, _| {}).await?.is_last {}
-    row.check("seconds_stepped_over", 0, pager.stepped_over());
+    row.check("seconds_stepped_over", 0, pager.stepped_over()).check(
+        "doubled_in_a_page",
+        0,
+        pager.doubled(),
+    );
     Ok(pager.into_found())
 }
 

@@ -19,6 +19,7 @@ use super::ingest::missing;
 use super::notes::{Notes, authors};
 use super::rng::Rng;
 use super::runtime::block_on;
+use crate::corpus::SignedEvent;
 use crate::report::Report;
 use crate::row::Row;
 use crate::socket::{Message, Socket, SocketError};
@@ -26,6 +27,9 @@ use crate::target::Target;
 
 /// How long to wait before connecting again to a relay that is down.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// How long to wait when no event is due.
+const NOTHING_DUE: Duration = Duration::from_millis(2);
 
 /// Unanswered events of a connection.
 const WINDOW: usize = 200;
@@ -42,8 +46,8 @@ pub struct Spec {
     /// Connections that publish
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub connections: usize,
-    /// Events that are ready to be published; when they are used up, publishing ends early
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    /// Events to publish, spread evenly over that time
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub events: usize,
     /// Command that kills the relay, starts it again and returns when it listens; run by `sh -c`
     #[arg(long, value_name = "COMMAND")]
@@ -95,10 +99,29 @@ pub fn run_with(
 struct Shared {
     notes: Notes,
     next: Cell<usize>,
-    until: Instant,
+    begin: Instant,
+    time: Duration,
     acknowledged: RefCell<Vec<EventId>>,
     refused: Cell<u64>,
     disconnects: Cell<u64>,
+}
+
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.begin.elapsed() >= self.time
+    }
+
+    /// The next event, if it is due.
+    fn take(&self) -> Option<&SignedEvent> {
+        let share = self.begin.elapsed().as_secs_f64() / self.time.as_secs_f64();
+        let due = (share * self.notes.len() as f64) as usize;
+        let next = self.next.get();
+        if next >= due.min(self.notes.len()) {
+            return None;
+        }
+        self.next.set(next + 1);
+        Some(self.notes.event(next))
+    }
 }
 
 async fn measure(
@@ -113,7 +136,8 @@ async fn measure(
     let shared = Rc::new(Shared {
         notes,
         next: Cell::new(0),
-        until: begin + Duration::from_secs_f64(spec.seconds),
+        begin,
+        time: Duration::from_secs_f64(spec.seconds),
         acknowledged: RefCell::default(),
         refused: Cell::new(0),
         disconnects: Cell::new(0),
@@ -175,7 +199,7 @@ async fn publish(
     shared: &Shared,
 ) -> Result<(), DriveError> {
     let mut last_up = Instant::now();
-    while Instant::now() < shared.until && shared.next.get() < shared.notes.len() {
+    while !shared.is_over() {
         match Socket::connect(&target.address, number).await {
             Ok(socket) => {
                 if publish_on(socket, silence, shared).await.is_err() {
@@ -199,17 +223,18 @@ async fn publish_on(
 ) -> Result<(), SocketError> {
     let mut waiting = 0;
     loop {
-        while waiting < WINDOW && Instant::now() < shared.until {
-            let next = shared.next.get();
-            if next == shared.notes.len() {
-                break;
-            }
-            shared.next.set(next + 1);
-            socket.sender().queue(shared.notes.event(next).message());
+        while waiting < WINDOW
+            && let Some(note) = shared.take()
+        {
+            socket.sender().queue(note.message());
             waiting += 1;
         }
         if waiting == 0 {
-            return Ok(());
+            if shared.is_over() {
+                return Ok(());
+            }
+            tokio::time::sleep(NOTHING_DUE).await;
+            continue;
         }
         socket.sender().flush().await?;
         let reading = socket.read(|message, _| match message {
@@ -223,7 +248,9 @@ async fn publish_on(
             }
             _ => {}
         });
-        tokio::time::timeout(silence, reading).await.map_err(|_| SocketError::Silent(silence))??;
+        tokio::time::timeout(silence, reading)
+            .await
+            .map_err(|_| SocketError::Silent(silence))??;
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) struct Pager {
     seen: FxHashSet<EventId>,
     found: Vec<EventId>,
     stepped_over: u64,
+    doubled: u64,
 }
 
 /// One page.
@@ -39,6 +40,7 @@ impl Pager {
             seen: FxHashSet::default(),
             found: Vec::new(),
             stepped_over: 0,
+            doubled: 0,
         }
     }
 
@@ -63,6 +65,8 @@ impl Pager {
                 }
             })
             .await?;
+        let distinct: FxHashSet<_> = answer.ids.iter().collect();
+        self.doubled += (answer.ids.len() - distinct.len()) as u64;
         if let Some(text) = answer.refusal {
             return Err(DriveError::Refused { what: filter, text });
         }
@@ -93,6 +97,11 @@ impl Pager {
     /// Seconds that may hold more than was seen of them.
     pub(crate) fn stepped_over(&self) -> u64 {
         self.stepped_over
+    }
+
+    /// Events that came more than once in one page.
+    pub(crate) fn doubled(&self) -> u64 {
+        self.doubled
     }
 
     /// The ids, each once, in order of arrival.

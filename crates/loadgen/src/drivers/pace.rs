@@ -1,16 +1,24 @@
 //! Publishing at a fixed rate, whatever comes back.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::thread::set_current_timer_slack;
+
 use super::error::DriveError;
 use super::notes::Notes;
 use crate::socket::Sender;
 
-/// The kernel wakes a sleeper about this much too late; the rest is waited for awake.
-const SLEEP_EARLY: Duration = Duration::from_micros(70);
+/// How late the kernel may wake the publishing thread; its default is 50 us.
+const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(1_000).expect("a constant that is not zero");
+
+/// The thread sleeps at least so long. At higher rates it sends what is due in between together,
+/// up to this much late, instead of keeping a processor from the relay: an event that was late
+/// counts as late.
+const SLEEP_MIN: Duration = Duration::from_micros(200);
 
 /// How long to wait when the kernel takes no more bytes of a connection.
 const FULL_WAIT: Duration = Duration::from_micros(100);
@@ -80,13 +88,17 @@ fn publish(
     schedule: Schedule,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
+    // Without it the thread only wakes a little later.
+    let _ = set_current_timer_slack(Some(TIMER_SLACK_NS));
     let mut next = 0;
     while next < notes.len() && !stop.load(Ordering::Relaxed) {
-        let due = schedule.due_by(Instant::now()).min(notes.len());
+        let now = Instant::now();
+        let due = schedule.due_by(now).min(notes.len());
         for place in next..due {
             senders[place % senders.len()].queue(notes.event(place).message());
         }
-        for sender in senders {
+        for place in (next..due).take(senders.len()) {
+            let sender = &senders[place % senders.len()];
             while !sender.try_flush()? {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
@@ -95,20 +107,10 @@ fn publish(
             }
         }
         next = due;
-        wait_until(schedule.due(next));
+        let wake = schedule.due(next).max(now + SLEEP_MIN);
+        std::thread::sleep(wake.saturating_duration_since(Instant::now()));
     }
     Ok(())
-}
-
-/// Sleeps until shortly before and stays awake for the rest.
-fn wait_until(due: Instant) {
-    let left = due.saturating_duration_since(Instant::now());
-    if left > SLEEP_EARLY {
-        std::thread::sleep(left - SLEEP_EARLY);
-    }
-    while Instant::now() < due {
-        std::hint::spin_loop();
-    }
 }
 
 #[cfg(test)]

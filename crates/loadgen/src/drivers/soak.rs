@@ -27,6 +27,9 @@ use crate::target::Target;
 /// The first part of the run, in which caches fill, does not count for the slope.
 const WARM_SHARE: f64 = 0.25;
 
+/// Events of an answer at most.
+const ANSWER_EVENTS: usize = 20;
+
 /// How much of it.
 #[derive(Args, Clone, Debug)]
 pub struct Spec {
@@ -75,8 +78,9 @@ async fn measure(target: &Target, spec: &Spec, row: &mut Row) -> Result<(), Driv
     let crowd = Crowd::gather(target, first, subscribers, silence, filter_of).await?;
     let publisher = Publisher::connect(target, 0).await?;
     let churn = Churn::connect(target, 1, spec.churners, silence).await?;
-    let questions = (0..subscribers.min(64))
-        .map(|number| format!(r#"{{"authors":["{}"],"limit":20}}"#, authors[number].pubkey()));
+    let questions = (0..subscribers.min(64)).map(|number| {
+        format!(r#"{{"authors":["{}"],"limit":{ANSWER_EVENTS}}}"#, authors[number].pubkey())
+    });
     let asking = Asking::connect(target, spec, silence, questions.collect()).await?;
 
     let begin = row.begin();
@@ -109,6 +113,7 @@ struct Asked {
     stopped: Cell<bool>,
     eose: RefCell<Recorder>,
     too_long: Cell<u64>,
+    refusals: RefCell<Vec<String>>,
 }
 
 /// Sockets that do.
@@ -133,6 +138,7 @@ impl Asking {
             stopped: Cell::new(false),
             eose: RefCell::new(Recorder::new()),
             too_long: Cell::new(0),
+            refusals: RefCell::default(),
         });
         Ok(Self { askers, state })
     }
@@ -148,8 +154,9 @@ impl Asking {
                     let question = &state.questions[next % state.questions.len()];
                     let answer = asker.ask(question).await?;
                     state.eose.borrow_mut().record(answer.done);
-                    let is_long = answer.ids.len() > 20 || answer.refusal.is_some();
+                    let is_long = answer.ids.len() > ANSWER_EVENTS;
                     state.too_long.set(state.too_long.get() + u64::from(is_long));
+                    state.refusals.borrow_mut().extend(answer.refusal);
                 }
                 Ok(())
             });
@@ -168,9 +175,11 @@ impl Answering {
                 row.warn(format!("an asking socket: {error}"));
             }
         }
-        row.latency("eose", &self.state.eose.borrow())
-            .check("asking_lost_sockets", 0, lost)
-            .check("answers_refused_or_too_long", 0, self.state.too_long.get());
+        row.latency("eose", &self.state.eose.borrow()).check("asking_lost_sockets", 0, lost).check(
+            "answers_refused_or_too_long",
+            0,
+            self.state.too_long.get(),
+        );
     }
 }
 
@@ -226,8 +235,9 @@ mod tests {
 
     #[test]
     fn slopes_are_of_the_straight_line() {
-        let line: Vec<_> =
-            (0..10).map(|n| Point { at_s: f64::from(n), value: 5.0 + 3.0 * f64::from(n) }).collect();
+        let line: Vec<_> = (0..10)
+            .map(|n| Point { at_s: f64::from(n), value: 5.0 + 3.0 * f64::from(n) })
+            .collect();
         assert!((slope(&line).unwrap() - 3.0).abs() < 1e-9);
         assert_eq!(slope(&line[..1]), None);
         assert_eq!(slope(&[]), None);

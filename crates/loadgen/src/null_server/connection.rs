@@ -1,6 +1,6 @@
 //! One client of the null server.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
@@ -10,20 +10,21 @@ use tokio::net::tcp::OwnedWriteHalf;
 
 use super::register::Register;
 use crate::limits::{HANDSHAKE_BYTES_MAX, READ_BYTES};
-use crate::socket::{Deframer, Incoming, Opcode, Side, find_member, push_plain};
+use crate::socket::{Deframer, Incoming, Opcode, Side, find_member, push_plain, push_plain_parts};
 
 /// Bytes that wait for a client. What its socket does not take is kept and written with what comes
 /// next, or when it next says something: nothing here waits for a reader.
 pub(super) struct Outbox {
     write: OwnedWriteHalf,
     waiting: RefCell<Vec<u8>>,
+    /// It is on the list of those that the register will flush.
+    pub(super) is_listed: Cell<bool>,
 }
 
 impl Outbox {
     /// Appends a message that consists of these parts.
     pub(super) fn queue(&self, parts: &[&[u8]]) {
-        let message = parts.concat();
-        push_plain(&mut self.waiting.borrow_mut(), Opcode::Text, &message);
+        push_plain_parts(&mut self.waiting.borrow_mut(), Opcode::Text, parts);
     }
 
     /// Gives the kernel what it takes.
@@ -61,7 +62,8 @@ impl Connection {
     pub(super) async fn serve(mut stream: TcpStream, register: Rc<Register>) -> io::Result<()> {
         upgrade(&mut stream).await?;
         let (mut read, write) = stream.into_split();
-        let outbox = Rc::new(Outbox { write, waiting: RefCell::default() });
+        let outbox =
+            Rc::new(Outbox { write, waiting: RefCell::default(), is_listed: Cell::new(false) });
         let connection = Self { outbox, register };
         let mut deframer = Deframer::new(Side::Server);
         // Idle sockets share no buffer here: a small one that grows with what clients send.
@@ -84,6 +86,7 @@ impl Connection {
             if length < 4096 {
                 buffer.clear();
             }
+            connection.register.flush();
             connection.outbox.drain().await?;
         }
     }
@@ -128,7 +131,8 @@ async fn upgrade(stream: &mut TcpStream) -> io::Result<()> {
         }
     }
     // The accept key for the one key that our own clients send.
-    let answer = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+    let answer =
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
     stream.write_all(answer).await
 }

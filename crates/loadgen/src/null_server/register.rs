@@ -19,6 +19,8 @@ pub(super) struct Subscription {
 pub(super) struct Register {
     by_author: RefCell<FxHashMap<Box<[u8]>, Vec<Subscription>>>,
     of_everything: RefCell<Vec<Subscription>>,
+    /// Outboxes with deliveries that wait for the end of the read that brought the events.
+    unflushed: RefCell<Vec<Rc<Outbox>>>,
 }
 
 impl Register {
@@ -42,19 +44,28 @@ impl Register {
     /// Hands an event to everyone who wants it.
     pub(super) fn deliver(&self, pubkey: &[u8], event: &[u8]) {
         if let Some(subscriptions) = self.by_author.borrow_mut().get_mut(pubkey) {
-            hand_out(subscriptions, event);
+            self.hand_out(subscriptions, event);
         }
-        hand_out(&mut self.of_everything.borrow_mut(), event);
+        self.hand_out(&mut self.of_everything.borrow_mut(), event);
     }
-}
 
-fn hand_out(subscriptions: &mut Vec<Subscription>, event: &[u8]) {
-    subscriptions.retain(|subscription| match subscription.outbox.upgrade() {
-        Some(outbox) => {
+    fn hand_out(&self, subscriptions: &mut Vec<Subscription>, event: &[u8]) {
+        let mut unflushed = self.unflushed.borrow_mut();
+        subscriptions.retain(|subscription| {
+            let Some(outbox) = subscription.outbox.upgrade() else { return false };
             outbox.queue(&[&subscription.head, event, b"]"]);
-            outbox.flush();
+            if !outbox.is_listed.replace(true) {
+                unflushed.push(outbox);
+            }
             true
+        });
+    }
+
+    /// Writes what was delivered, once for each connection.
+    pub(super) fn flush(&self) {
+        for outbox in self.unflushed.borrow_mut().drain(..) {
+            outbox.is_listed.set(false);
+            outbox.flush();
         }
-        None => false,
-    });
+    }
 }

@@ -104,8 +104,13 @@ fn length(short: u8, bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// Appends a whole frame as a server sends it.
 pub fn push_plain(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
-    push_head(out, opcode, payload.len(), 0);
-    out.extend_from_slice(payload);
+    push_plain_parts(out, opcode, &[payload]);
+}
+
+/// Appends a whole frame as a server sends it, whose payload consists of these parts.
+pub fn push_plain_parts(out: &mut Vec<u8>, opcode: Opcode, parts: &[&[u8]]) {
+    push_head(out, opcode, parts.iter().map(|part| part.len()).sum(), 0);
+    parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
 /// Appends a whole frame as a client sends it, masked with `key`.

@@ -39,6 +39,7 @@ pub(super) async fn measure(
         }
     }
     row.end(eose.count());
+    row.check("doubled", 0, pager.doubled());
     let found = pager.into_found();
     // The oldest second may be cut by the last page; above it nothing may be missing.
     let edge = times.iter().min().copied().unwrap_or_default();

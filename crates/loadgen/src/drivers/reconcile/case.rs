@@ -85,9 +85,7 @@ impl Case {
 fn made_up(count: usize, before: u64) -> Vec<Item> {
     let mut rng = Rng::new(0x6f76_6572);
     let oldest = before.saturating_sub(count as u64);
-    (0..count)
-        .map(|place| (Timestamp(oldest + place as u64), EventId(rng.bytes())))
-        .collect()
+    (0..count).map(|place| (Timestamp(oldest + place as u64), EventId(rng.bytes()))).collect()
 }
 
 #[cfg(test)]

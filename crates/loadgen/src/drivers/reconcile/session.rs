@@ -103,10 +103,8 @@ impl Session {
             other => other?,
         }
         let what = || "NEG-OPEN or NEG-MSG".to_owned();
-        answer.ok_or_else(|| DriveError::Refused {
-            what: what(),
-            text: refusal.unwrap_or_default(),
-        })
+        answer
+            .ok_or_else(|| DriveError::Refused { what: what(), text: refusal.unwrap_or_default() })
     }
 }
 

@@ -1,0 +1,10 @@
+//! Every driver against an honest relay, and against relays that lie in ways that it must see.
+
+#![allow(missing_docs, reason = "a test crate has no callers")]
+
+mod crash;
+mod lie;
+mod lies;
+mod relay;
+mod support;
+mod talk;
