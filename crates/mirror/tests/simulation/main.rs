@@ -7,6 +7,7 @@
 
 mod habits;
 mod local;
+mod pairs;
 mod random;
 mod refusals;
 mod scenarios;
