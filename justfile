@@ -12,6 +12,62 @@ test:
 ci:
     bash .ci/run
 
+# Relays against each other
+# ------------------------
+# Each recipe builds the relay and starts `zeolite-bench`, which writes results/DATE/report.md. Other relays take part
+# when they are on PATH or named by a variable (STRFRY_BIN, NOSTR_RS_RELAY_BIN, RNOSTR_BIN); absent ones are skipped by name.
+
+# Everything small, under 10 minutes
+bench: build-relay
+    cargo run --release -p zeolite-bench -- run short
+
+# The live feed: N sockets, broadcast
+bench-fanout: build-relay
+    cargo run --release -p zeolite-bench -- run fanout
+
+# Ingest over sockets, open loop, import and export
+bench-ingest: build-relay
+    cargo run --release -p zeolite-bench -- run ingest
+
+# Stored queries, receipt to queryable, bulk reads
+bench-query: build-relay
+    cargo run --release -p zeolite-bench -- run query
+
+# Mirroring between all relays, N events: `just bench-sync`, `just bench-sync N=50000`
+bench-sync N="1000000": build-relay
+    cargo run --release -p zeolite-bench -- run sync --events {{N}}
+
+# The live feed while subscriptions come and go
+bench-churn: build-relay
+    cargo run --release -p zeolite-bench -- run churn
+
+# The live feed while some sockets stop reading
+bench-slow: build-relay
+    cargo run --release -p zeolite-bench -- run slow
+
+# 15,000 idle connections
+bench-conns: build-relay
+    cargo run --release -p zeolite-bench -- run conns
+
+# Everything; hours with every relay at a million events. `--budget 20m --events 100000` bounds it
+bench-all *ARGS: build-relay
+    cargo run --release -p zeolite-bench -- run all {{ARGS}}
+
+# Render a results folder again
+bench-report DIR:
+    cargo run --release -p zeolite-bench -- report {{DIR}}
+
+# What changed between two results folders, beyond noise
+bench-cmp OLD NEW:
+    cargo run --release -p zeolite-bench -- cmp {{OLD}} {{NEW}}
+
+# The relay and the mirror, as the benchmarks use them
+build-relay:
+    cargo build --release -p zeolite-relay
+
+# Parts on their own
+# ------------------
+
 # Every benchmark in its short form
 bench-short:
     cargo bench --workspace -- --short

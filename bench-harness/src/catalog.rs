@@ -26,7 +26,7 @@ const ENGINES: [&str; 5] = [
 ];
 
 /// Scenario files that come along, in the order of the report.
-const SCENARIOS: [&str; 18] = [
+const SCENARIOS: [&str; 20] = [
     include_str!("../scenarios/fanout-scaling.toml"),
     include_str!("../scenarios/fanout-broadcast.toml"),
     include_str!("../scenarios/fanout-churn.toml"),
@@ -35,16 +35,18 @@ const SCENARIOS: [&str; 18] = [
     include_str!("../scenarios/visible.toml"),
     include_str!("../scenarios/open-loop.toml"),
     include_str!("../scenarios/query.toml"),
+    include_str!("../scenarios/query-network.toml"),
     include_str!("../scenarios/bulk-read.toml"),
     include_str!("../scenarios/transfer.toml"),
     include_str!("../scenarios/reconcile.toml"),
     include_str!("../scenarios/sync.toml"),
     include_str!("../scenarios/sync-paged.toml"),
     include_str!("../scenarios/sync-ways.toml"),
-    include_str!("../scenarios/connections.toml"),
-    include_str!("../scenarios/soak.toml"),
-    include_str!("../scenarios/crash.toml"),
     include_str!("../scenarios/sync-network.toml"),
+    include_str!("../scenarios/connections.toml"),
+    include_str!("../scenarios/crash.toml"),
+    include_str!("../scenarios/soak.toml"),
+    include_str!("../scenarios/self-check.toml"),
 ];
 
 /// All engines: those that come along, then those of the files.

@@ -58,6 +58,9 @@ pub enum Command {
     /// Be the load generator (for the harness itself)
     #[command(hide = true, disable_help_flag = true)]
     Load(LoadArgs),
+    /// Be the load generator's null server (for the load generator, which starts its own program)
+    #[command(hide = true)]
+    NullServer,
 }
 
 /// Descriptions beside those that come along.
@@ -74,7 +77,7 @@ pub struct CatalogArgs {
 /// What to run, and how often.
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// Sets (short, fanout, ingest, query, sync, churn, slow, conns, all) or names of scenarios
+    /// Sets (short, fanout, ingest, query, sync, churn, slow, conns, soak, crash, all) or names of scenarios
     #[arg(value_name = "NAME", default_value = "short")]
     pub names: Vec<String>,
     /// Descriptions beside those that come along.

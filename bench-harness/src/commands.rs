@@ -3,12 +3,14 @@
 
 mod run;
 
+use std::ffi::OsString;
+use std::iter;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 
-use crate::cli::{CatalogArgs, Cli, CmpArgs, Command, GuardedArgs, LoadArgs, ReportArgs};
+use crate::cli::{CatalogArgs, Cli, CmpArgs, Command, GuardedArgs, ReportArgs};
 use crate::locate::Places;
 use crate::results::Results;
 use crate::{catalog, cmp, guard, report};
@@ -21,7 +23,10 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Report(args) => render(&args),
         Command::Cmp(args) => compare(&args),
         Command::Guarded(args) => guarded(&args),
-        Command::Load(args) => return load(args),
+        Command::Load(args) => return load(&args.args),
+        Command::NullServer => {
+            guard::die_with_parent().map(|()| load(&[OsString::from("null-server")]))
+        }
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
@@ -65,7 +70,7 @@ fn guarded(args: &GuardedArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn load(args: LoadArgs) -> ExitCode {
-    let words = std::iter::once("zeolite-load".into()).chain(args.args);
+fn load(args: &[OsString]) -> ExitCode {
+    let words = iter::once(OsString::from("zeolite-load")).chain(args.iter().cloned());
     zeolite_loadgen::commands::main(zeolite_loadgen::cli::Cli::parse_from(words))
 }

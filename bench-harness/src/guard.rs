@@ -17,7 +17,7 @@ pub fn become_guarded(parent: u32, command: &[OsString]) -> anyhow::Result<()> {
     let Some((program, arguments)) = command.split_first() else {
         bail!("no command to run");
     };
-    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot tie to the parent")?;
+    die_with_parent()?;
     // The parent may have died before the line above.
     if getppid().map(Pid::as_raw_pid) != i32::try_from(parent).ok() {
         bail!("the parent is gone");
@@ -25,6 +25,11 @@ pub fn become_guarded(parent: u32, command: &[OsString]) -> anyhow::Result<()> {
     raise_descriptors();
     let error = Command::new(program).args(arguments).exec();
     Err(error).with_context(|| format!("cannot run {}", program.display()))
+}
+
+/// Ties this process to the one that started it.
+pub fn die_with_parent() -> anyhow::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot tie to the parent")
 }
 
 /// Lets every relay have as many sockets as the system allows: some only take what they are given.

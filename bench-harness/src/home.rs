@@ -99,7 +99,11 @@ impl Home {
         let mut relay =
             self.start(processes, "relay", self.command.clone(), Stdio::null(), Stdio::null())?;
         let start = Instant::now();
-        while !probe::answers(self.port) {
+        loop {
+            if let Some(socket) = probe::answers(self.port) {
+                relay.keep(socket);
+                return Ok(relay);
+            }
             if let Some(status) = relay.ended() {
                 bail!("the relay did not start: {status}\n{}", relay.stderr_tail());
             }
@@ -109,7 +113,6 @@ impl Home {
             }
             std::thread::sleep(PROBE_INTERVAL);
         }
-        Ok(relay)
     }
 
     /// Stops a relay of this home in the way its operator would.

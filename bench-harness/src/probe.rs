@@ -12,16 +12,13 @@ pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// One attempt at a handshake.
-pub fn answers(port: u16) -> bool {
-    handshake(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).is_ok_and(|answer| is_upgrade(&answer))
+/// One attempt at a handshake. The socket is to be kept while the relay runs: there are relays that
+/// do not survive a client that leaves while they start.
+pub fn answers(port: u16) -> Option<TcpStream> {
+    handshake(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).ok().flatten()
 }
 
-fn is_upgrade(answer: &[u8]) -> bool {
-    answer.starts_with(b"HTTP/1.1 101")
-}
-
-fn handshake(addr: SocketAddr) -> io::Result<[u8; 12]> {
+fn handshake(addr: SocketAddr) -> io::Result<Option<TcpStream>> {
     let mut socket = TcpStream::connect_timeout(&addr, ATTEMPT)?;
     socket.set_read_timeout(Some(ATTEMPT))?;
     let request = format!(
@@ -31,7 +28,7 @@ fn handshake(addr: SocketAddr) -> io::Result<[u8; 12]> {
     socket.write_all(request.as_bytes())?;
     let mut answer = [0; 12];
     socket.read_exact(&mut answer)?;
-    Ok(answer)
+    Ok((answer == *b"HTTP/1.1 101").then_some(socket))
 }
 
 #[cfg(test)]
@@ -48,7 +45,7 @@ mod tests {
             socket.read_exact(&mut [0; 4]).unwrap();
             socket.write_all(answer).unwrap();
         });
-        assert_eq!(answers(port), expected);
+        assert_eq!(answers(port).is_some(), expected);
         server.join().unwrap();
     }
 
@@ -61,6 +58,6 @@ mod tests {
 
     #[test]
     fn nobody_is_not_ready() {
-        assert!(!answers(free_port().unwrap()));
+        assert!(answers(free_port().unwrap()).is_none());
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Processes {
         }
         let child = self.start(launch).map_err(|source| SpawnError::System { program, source })?;
         running.groups.insert(child.id());
-        Ok(Process { child, stderr, running: self.clone() })
+        Ok(Process { child, stderr, running: self.clone(), kept: None })
     }
 
     fn start(&self, launch: Launch<'_>) -> io::Result<Child> {
@@ -129,6 +130,7 @@ pub struct Process {
     child: Child,
     stderr: PathBuf,
     running: Processes,
+    kept: Option<TcpStream>,
 }
 
 impl Process {
@@ -137,9 +139,9 @@ impl Process {
         self.child.id()
     }
 
-    /// Its piped standard input.
-    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
+    /// Keeps a connection to it open for as long as it runs.
+    pub fn keep(&mut self, socket: TcpStream) {
+        self.kept = Some(socket);
     }
 
     /// Its piped standard output.

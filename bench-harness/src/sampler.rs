@@ -62,7 +62,8 @@ impl Usage {
             wall_s: (last.unix_ms - first.unix_ms) as f64 / 1e3,
             user_s: last.look.user_s - first.look.user_s,
             system_s: last.look.system_s - first.look.system_s,
-            rss_peak_bytes: last.look.rss_peak_bytes,
+            // A process that has just ended has no memory to show.
+            rss_peak_bytes: window.iter().map(|s| s.look.rss_peak_bytes).max()?,
             anonymous_peak_bytes: window.iter().map(|s| s.look.anonymous_bytes).max()?,
             written_bytes: last.look.written_bytes.saturating_sub(first.look.written_bytes),
             switches: last.look.switches.saturating_sub(first.look.switches),

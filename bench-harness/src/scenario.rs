@@ -100,6 +100,9 @@ pub struct Run {
     /// For kind `sync`: what the stores hold before.
     #[serde(default)]
     pub sync: Option<SyncCase>,
+    /// For kind `crash`: how often the relay is killed and started again.
+    #[serde(default)]
+    pub crashes: u32,
 }
 
 /// What two stores hold before one mirrors the other, and which way events travel.
@@ -290,9 +293,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Whether a set, or the scenario's own name, asks for it.
+    /// Whether a set, or the scenario's own name, asks for it or for one of its runs.
     pub fn is_in(&self, set: &str) -> bool {
-        set == ALL || set == self.name || self.sets.iter().any(|own| own == set)
+        let sets = self.run.iter().flat_map(|run| &run.sets).chain(&self.sets);
+        set == ALL || set == self.name || sets.into_iter().any(|own| own == set)
     }
 
     /// The starts that take part in a set.

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use zeolite_bench::catalog::{engines, scenarios};
-use zeolite_bench::engine::{Direction, Mechanism};
+use zeolite_bench::engine::{Direction, Engine, Mechanism};
 use zeolite_bench::scenario::{Kind, Shape};
 
 #[test]
@@ -93,4 +93,23 @@ fn every_set_has_something_to_run() {
         });
         assert!(runs, "{set} is empty");
     }
+}
+
+/// The harness measures relays from outside: it links the load generator and nothing of a relay.
+#[test]
+fn the_harness_links_no_relay() {
+    let manifest: toml::Table = include_str!("../Cargo.toml").parse().unwrap();
+    let dependencies = manifest["dependencies"].as_table().unwrap().keys();
+    let ours: Vec<&String> = dependencies.filter(|name| name.starts_with("zeolite-")).collect();
+    assert_eq!(ours, ["zeolite-loadgen", "zeolite-proto"]);
+}
+
+/// The example of docs/benchmarks/ENGINES.md is an engine file.
+#[test]
+fn the_documented_example_is_an_engine() {
+    let page = include_str!("../../docs/benchmarks/ENGINES.md");
+    let example = page.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let engine = Engine::parse(example).unwrap();
+    assert!(engine.sync(Mechanism::Negentropy, Direction::Up).is_some());
+    assert_eq!(engine.refusal("reconcile"), Some("speaks no negentropy"));
 }
