@@ -119,7 +119,7 @@ impl Committer {
             self.write_batch(&mut txn, batch, &mut buried)?;
             done.is_worth_a_commit = true;
         }
-        self.change_sums(&mut txn, self.indexed_through, buried)?;
+        self.change_sums(&mut txn, buried)?;
         let durable = batches.last().map_or(self.durable, |batch| batch.last_seq);
         if durable > self.durable {
             put_seq(&inner.tables, &mut txn, meta::LAST_SEQ, durable)?;
@@ -206,21 +206,17 @@ impl Committer {
             put_seq(&self.inner.tables, txn, meta::INDEXED_THROUGH, done.indexed_through)?;
             let gated_kinds = &self.inner.options.gated_kinds;
             let added = drain.additions(&self.inner.keys, gated_kinds, &self.dead_in_head);
-            self.change_sums(txn, done.indexed_through, added)?;
+            self.change_sums(txn, added)?;
         }
         done.is_worth_a_commit = true;
         Ok(())
     }
 
-    /// Makes the table of sums cover the events up to `through`.
-    fn change_sums(
-        &self,
-        txn: &mut RwTxn<'_>,
-        through: Seq,
-        mut changes: Vec<Change>,
-    ) -> Result<(), ReadError> {
+    /// Brings the table of sums up to date.
+    fn change_sums(&self, txn: &mut RwTxn<'_>, mut changes: Vec<Change>) -> Result<(), ReadError> {
         changes.sort_by(|a, b| a.key().cmp(b.key()));
-        SumsTable::new(&self.inner.tables, txn, &self.inner.options, through).change(&changes)
+        let (tables, options) = (&self.inner.tables, &self.inner.options);
+        SumsTable::new(tables, txn, options, self.indexed_through).change(&changes)
     }
 
     /// Tells the head what is in LMDB since the commit.

@@ -64,7 +64,9 @@ pub struct Store(pub(crate) Arc<Inner>);
 
 /// Opens a store for writing, creating it if there is none. Only one process can hold it so;
 /// others may [read](Store::open_read_only) beside it.
-pub fn open(dir: &Path, options: Options) -> Result<(Store, Admitter, Committer), OpenError> {
+pub fn open(dir: &Path, mut options: Options) -> Result<(Store, Admitter, Committer), OpenError> {
+    options.gated_kinds.sort_unstable();
+    options.gated_kinds.dedup();
     std::fs::create_dir_all(dir).map_err(|source| OpenError::Io { path: dir.into(), source })?;
     let lock = Arc::new(WriterLock::take(dir)?);
     let (env, tables) = env::open_writable(dir, &options)?;

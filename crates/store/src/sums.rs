@@ -92,6 +92,10 @@ impl Tally {
         Self { count, sum: self.sum.minus(other.sum) }
     }
 
+    fn of_entries(entries: &[TimelineEntry]) -> Self {
+        entries.iter().fold(Self::default(), |tally, entry| tally.plus(Self::one(&entry.id())))
+    }
+
     fn one(id: &EventId) -> Self {
         Self { count: 1, sum: Sum::ZERO.with(id) }
     }

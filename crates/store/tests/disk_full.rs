@@ -5,10 +5,11 @@
 
 mod world;
 
-use world::{World, verified};
+use rand::SeedableRng;
+use world::{World, sets::assert_sets, verified};
 use zeolite_proto::Timestamp;
 use zeolite_store::{CommitError, Options, WriteError};
-use zeolite_testkit::Factory;
+use zeolite_testkit::{Factory, TestRng};
 
 const NOW: Timestamp = Timestamp(2_000);
 
@@ -27,7 +28,12 @@ fn limit_file_bytes(bytes: u64) {
 #[test]
 fn a_failed_commit_leaves_the_last_good_state() {
     let mut factory = Factory::unsigned(1);
-    let mut world = World::new(Options { head_events_max: 100, ..Options::default() });
+    let mut world = World::new(Options {
+        head_events_max: 100,
+        bucket_items: 8,
+        gated_kinds: vec![zeolite_proto::Kind(62)],
+        ..Options::default()
+    });
     let notes: Vec<_> = (0..200).map(|at| factory.draft(0).at(at).padded_to(700).build()).collect();
     for batch in notes.chunks(10) {
         world.admit(batch, NOW.0);
@@ -44,6 +50,8 @@ fn a_failed_commit_leaves_the_last_good_state() {
     let first = world.admitter().admit(large, NOW).expect("admission");
     let second = world.admitter().admit(vec![verified(&request)], NOW).expect("admission");
     assert_eq!(world.all(NOW.0).len(), 50 + 50, "admitted: 151 wiped, 1 request, 50 large");
+    let mut rng = TestRng::seed_from_u64(1);
+    assert_sets(world.store(), NOW.0, &mut rng);
     let error = world.committer().commit(vec![first.pending]).expect_err("the disk is full");
     assert!(matches!(error, CommitError::Lmdb(_)), "{error}");
     let error = world.committer().commit(vec![second.pending]).expect_err("stopped");
@@ -52,6 +60,7 @@ fn a_failed_commit_leaves_the_last_good_state() {
 
     assert_eq!(world.all(NOW.0), expected, "reads show what is durable");
     assert_eq!(world.replay().len(), expected.len());
+    assert_sets(world.store(), NOW.0, &mut rng);
     let more = vec![verified(&factory.note(2, 1, "more"))];
     let refused = world.admitter().admit(more.clone(), NOW);
     assert!(matches!(refused, Err(WriteError::Stopped(_))));
@@ -59,6 +68,7 @@ fn a_failed_commit_leaves_the_last_good_state() {
     limit_file_bytes(libc::RLIM_INFINITY);
     world.reopen();
     assert_eq!(world.all(NOW.0), expected);
+    assert_sets(world.store(), NOW.0, &mut rng);
     world.assert_clean();
     let admitted = world.admitter().admit(more, NOW).expect("writes are taken again");
     world.committer().commit(vec![admitted.pending]).expect("a commit");

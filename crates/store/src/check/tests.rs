@@ -6,7 +6,7 @@ use zeolite_testkit::Factory;
 
 use crate::env::{Tables, meta, put_seq, seq_key};
 use crate::keys::{Family, IndexKey};
-use crate::{CheckReport, Committer, Options, Store, open};
+use crate::{CheckReport, Committer, OpenError, Options, Store, open};
 
 const NOW: Timestamp = Timestamp(1_700_000_100);
 
@@ -181,4 +181,25 @@ fn a_lost_record_is_found_from_the_other_side() {
     assert!(text.contains("the timeline has an entry for event 2"), "{text}");
     // Id, author, kind, author and kind, and the timeline.
     assert_eq!(report.problems_total, 5);
+}
+
+/// A store of format 1 has no sums: whoever opens it for writing makes them, whoever only reads
+/// says what is the matter.
+#[test]
+fn an_older_format_is_brought_up_to_date() {
+    let Fixture { store, _committer, _dir: dir } = fixture(true);
+    let (tables, mut txn) = (store.0.tables, store.0.env.write_txn().unwrap());
+    tables.sums.clear(&mut txn).unwrap();
+    tables.meta.delete(&mut txn, meta::GATED_KINDS.as_bytes()).unwrap();
+    tables.meta.put(&mut txn, meta::FORMAT.as_bytes(), &1_u32.to_be_bytes()).unwrap();
+    txn.commit().unwrap();
+    drop((store, _committer));
+    let refused = Store::open_read_only(dir.path()).err();
+    let is_format = matches!(refused, Some(OpenError::Format { found: 1, expected: 2 }));
+    assert!(is_format, "{refused:?}");
+    let (store, ..) = open(dir.path(), Options::default()).unwrap();
+    let report = store.check(&mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!(store.snapshot().unwrap().head.sums.chunks()[0].tallies.all.count, 7);
+    Store::open_read_only(dir.path()).unwrap();
 }

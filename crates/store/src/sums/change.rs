@@ -159,7 +159,8 @@ pub(super) fn split_at_key<'c>(
     changes.split_at(count)
 }
 
-fn change_places(places: &mut Vec<Place>, changes: &[Change]) {
+/// Brings a bucket's items up to date.
+pub(super) fn change_places(places: &mut Vec<Place>, changes: &[Change]) {
     let removed: Vec<_> = changes.iter().filter(|change| change.is_removal).collect();
     places.retain(|place| removed.binary_search_by(|change| change.key().cmp(&place.key)).is_err());
     places.extend(changes.iter().filter(|c| !c.is_removal).map(|change| change.place));

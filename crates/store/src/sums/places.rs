@@ -10,7 +10,7 @@ use heed::RoTxn;
 use rustc_hash::FxHashSet;
 use zeolite_proto::{EventId, EventRef, Kind, Seq, Timestamp};
 
-use super::{Bucket, Change, ItemKey, Place, Sums, Tallies};
+use super::{Bucket, Change, ItemKey, Place, Sums, Tallies, Tally};
 use crate::env::{Tables, seq_key};
 use crate::error::ReadError;
 use crate::keys::{FIVE_BYTES_MAX, IndexKey, Prefix, TimelineEntry};
@@ -161,10 +161,10 @@ pub(crate) fn settled_places(
     out: &mut Vec<Place>,
 ) -> Result<bool, ReadError> {
     let Tallies { all, gated } = &bucket.tallies;
-    let mut entries = Vec::new();
-    push_entries(tables, txn, &bucket.edge, end, &mut entries)?;
-    entries.retain(|entry| entry.seq() <= through);
-    if entries.len() as u64 != all.count {
+    let mut entries = first_settled(tables, txn, through, (&bucket.edge, end), all.count)?;
+    if Tally::of_entries(&entries) != *all {
+        // Some of them are dead, and others lie behind them.
+        entries = first_settled(tables, txn, through, (&bucket.edge, end), u64::MAX)?;
         drop_buried(tables, txn, &mut entries)?;
     }
     if entries.len() as u64 != all.count {
@@ -178,6 +178,29 @@ pub(crate) fn settled_places(
     }
     let gated_found = out.iter().filter(|place| place.is_gated).count() as u64;
     Ok(entries.len() as u64 == all.count && gated_found == gated.count)
+}
+
+/// Up to `max` entries of events up to `through`. Where a drain has just put many behind them, the
+/// walk ends before those.
+fn first_settled(
+    tables: &Tables,
+    txn: &RoTxn<'_>,
+    through: Seq,
+    (low, end): (&ItemKey, Option<&ItemKey>),
+    max: u64,
+) -> Result<Vec<TimelineEntry>, ReadError> {
+    let mut entries = Vec::new();
+    let end = end.map_or(Bound::Unbounded, |end| Bound::Excluded(&end.0[..]));
+    for entry in tables.timeline.range(txn, &(Bound::Included(&low.0[..]), end))? {
+        if entries.len() as u64 >= max {
+            break;
+        }
+        let entry = timeline_entry(entry?)?;
+        if entry.seq() <= through {
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
 }
 
 /// The kind of an event of the log; `None` if it is not there or cannot be read.

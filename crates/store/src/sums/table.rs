@@ -10,7 +10,7 @@ use heed::{RoTxn, RwTxn};
 use zeolite_proto::{Kind, Seq};
 use zeolite_reconcile::Sum;
 
-use super::change::{Change, split_at_key};
+use super::change::{Change, change_places, split_at_key};
 use super::places::{kind_of, settled_places};
 use super::{Bucket, BucketSize, ItemKey, Place, Sums, Tallies, Tally};
 use crate::env::{Env, FORMAT, Meta, Tables, meta};
@@ -99,7 +99,7 @@ pub(crate) struct SumsTable<'t, 'e> {
 }
 
 impl<'t, 'e> SumsTable<'t, 'e> {
-    /// `through` is what the table covers after the change.
+    /// `through` is what the table covers before the change.
     pub(crate) fn new(
         tables: &'t Tables,
         txn: &'t mut RwTxn<'e>,
@@ -110,18 +110,19 @@ impl<'t, 'e> SumsTable<'t, 'e> {
         Self { tables, txn, gated_kinds: &options.gated_kinds, size, through }
     }
 
-    /// Applies changes, which are in the order of their keys. The log, the timeline and the
-    /// graveyard must be as they are after the change.
+    /// Applies changes, which are in the order of their keys. The timeline must hold what the table
+    /// covers before and after the change.
     pub(crate) fn change(&mut self, changes: &[Change]) -> Result<(), ReadError> {
         let mut rest = changes;
         while let Some(first) = rest.first() {
-            let mut bucket = self.bucket_of(first.key())?;
-            let next = self.bucket_after(&bucket.edge)?;
+            let before = self.bucket_of(first.key())?;
+            let next = self.bucket_after(&before.edge)?;
             let end = next.map(|next| next.edge);
             let (mine, others) = split_at_key(rest, end.as_ref());
+            let mut bucket = before;
             bucket.tallies.change(mine);
             match self.size.is_too_large(&bucket.tallies) {
-                true => self.cut(&bucket, end.as_ref())?,
+                true => self.cut(&before, end.as_ref(), mine)?,
                 false => self.merge(bucket, next)?,
             }
             rest = others;
@@ -142,14 +143,22 @@ impl<'t, 'e> SumsTable<'t, 'e> {
         Ok(self.tables.sums.put(self.txn, &bucket.edge.0, &row(&bucket.tallies))?)
     }
 
-    fn cut(&mut self, whole: &Bucket, end: Option<&ItemKey>) -> Result<(), ReadError> {
+    /// Applies changes that make a bucket too large.
+    fn cut(
+        &mut self,
+        before: &Bucket,
+        end: Option<&ItemKey>,
+        changes: &[Change],
+    ) -> Result<(), ReadError> {
         let (mut places, mut buckets) = (Vec::new(), Vec::new());
-        let range = (whole, end);
+        let range = (before, end);
         let through = self.through;
-        match settled_places(self.tables, self.txn, self.gated_kinds, through, range, &mut places)?
-        {
-            true => self.size.push_buckets(whole.edge, &places, &mut buckets),
-            false => buckets.push(*whole),
+        if settled_places(self.tables, self.txn, self.gated_kinds, through, range, &mut places)? {
+            change_places(&mut places, changes);
+            self.size.push_buckets(before.edge, &places, &mut buckets);
+        } else {
+            buckets.push(*before);
+            buckets[0].tallies.change(changes);
         }
         buckets.iter().try_for_each(|bucket| self.put(bucket))
     }

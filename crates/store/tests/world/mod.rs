@@ -57,7 +57,11 @@ impl World {
     }
 
     pub(crate) fn admit(&mut self, events: &[Value], now: u64) -> Vec<Outcome> {
-        let events = events.iter().map(verified).collect();
+        self.admit_events(events.iter().map(event).collect(), now)
+    }
+
+    pub(crate) fn admit_events(&mut self, events: Vec<Event>, now: u64) -> Vec<Outcome> {
+        let events = events.into_iter().map(Verified::trusted).collect();
         let admitted = self.admitter().admit(events, Timestamp(now)).expect("admission");
         self.keep(admitted).0
     }
@@ -102,6 +106,11 @@ impl World {
     pub(crate) fn close(&mut self) {
         self.pending.clear();
         self.open = None;
+    }
+
+    /// What the next opening goes by.
+    pub(crate) fn options(&mut self) -> &mut Options {
+        &mut self.options
     }
 
     /// Closes, if it is open, and opens again.
