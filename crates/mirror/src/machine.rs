@@ -59,6 +59,9 @@ use tail::Tail;
 /// How often a machine that is busy reports.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
+/// How soon a live mirror tries again what it could not complete.
+const RETRY_EVERY: Duration = Duration::from_secs(600);
+
 /// Events in a row that the local side fails on until the connection is given up.
 const FAILED_MAX: u32 = 256;
 
@@ -408,12 +411,13 @@ impl Machine {
     }
 
     fn caught_up(&mut self, end: End) {
-        let audit_at = self.context.now + self.context.settings.audit_every;
         if self.is_bounded() {
             return self.finish(end);
         }
+        let mut audit_at = self.context.now + self.context.settings.audit_every;
         if !end.is_success() {
             self.context.trouble(end.to_string());
+            audit_at = audit_at.min(self.context.now + RETRY_EVERY);
         }
         self.audit_at = Some(audit_at);
         self.context.is_fruitful = true;

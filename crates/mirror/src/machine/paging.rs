@@ -51,12 +51,16 @@ struct Pager {
     /// The second before `cursor + 1` was left with a page that brought nothing new, and it is not
     /// known whether that page was cut.
     is_in_doubt: bool,
+    /// The same, of the window's first second: pages reach below it to find out.
+    is_probing: bool,
 }
 
 /// One `REQ` under way.
 #[derive(Debug)]
 struct Page {
     sub: Box<str>,
+    /// What it was asked for.
+    filter: Filter,
     limit: usize,
     /// Events that may still come.
     asked: usize,
@@ -82,6 +86,8 @@ pub(super) struct Paging {
     /// Comparisons that the local side has not answered, with their windows.
     compares: Vec<(JobId, Job)>,
     page_events_max: usize,
+    /// The most events that a page has had: smaller pages are not cut.
+    largest: usize,
     hold_until: Duration,
     backoff: Backoff,
 }
@@ -94,6 +100,7 @@ impl Paging {
             pagers: Vec::new(),
             compares: Vec::new(),
             page_events_max: limits.page_events_max,
+            largest: 0,
             hold_until: Duration::ZERO,
             backoff: Backoff::new(limits.backoff_min, limits.backoff_max, seed),
         }
@@ -170,7 +177,7 @@ impl Paging {
             limit: Some(limit as u64),
             ..pager.rest().within(context.filter(pager.job.scope))
         };
-        pager.page = Some(Page::new(sub.clone(), limit));
+        pager.page = Some(Page::new(sub.clone(), filter.clone(), limit));
         context.progress.counts.pages += 1;
         context.send(wire::req(&sub, &[filter]));
     }
@@ -179,15 +186,14 @@ impl Paging {
     pub(super) fn take(&mut self, sub: &str, event: Event, context: &mut Context) {
         let Some(at) = self.find(sub) else { return context.unasked() };
         let pager = &mut self.pagers[at];
-        let is_right = context.filter(pager.job.scope).matches(event.view())
-            && pager.rest().contains(event.view().created_at());
         let page = pager.page.as_mut().expect("the pager was found by its page");
-        if !is_right || !page.ids.insert(event.view().id()) {
+        if !page.filter.matches(event.view()) || !page.ids.insert(event.view().id()) {
             return context.unasked();
         }
         context.asked -= usize::from(page.note(&event));
         let (time, id) = (event.view().created_at(), event.view().id());
-        if time.0 == pager.cursor && pager.edge.contains(&id) {
+        let is_repeat = time.0 == pager.cursor && pager.edge.contains(&id);
+        if is_repeat || !pager.job.window.contains(time) {
             return;
         }
         context.moved();
@@ -211,7 +217,8 @@ impl Paging {
         let pager = &mut self.pagers[at];
         let page = pager.page.take().expect("the pager was found by its page");
         context.asked -= page.asked;
-        let turned = pager.turn(&page, hint, context);
+        self.largest = self.largest.max(page.seen);
+        let turned = pager.turn(&page, hint, self.largest, context);
         let compared = pager.comparable(turned);
         if let Some(window) = compared {
             self.compare(at, window, context);
@@ -279,7 +286,7 @@ impl Paging {
     pub(super) fn suspend(&mut self, context: &Context) -> Vec<Job> {
         let pagers = std::mem::take(&mut self.pagers);
         *self = Self { page_events_max: self.page_events_max, ..Self::new(context) };
-        pagers.into_iter().map(|pager| Job { window: pager.rest(), ..pager.job }).collect()
+        pagers.into_iter().map(|pager| Job { window: pager.left(), ..pager.job }).collect()
     }
 }
 
@@ -295,21 +302,30 @@ impl Pager {
             page: None,
             span: None,
             is_in_doubt: false,
+            is_probing: false,
         }
     }
 
-    /// What is left to read.
+    /// What the next page is asked for.
     fn rest(&self) -> Window {
         let Window { since, until } = self.job.window;
+        let since = if self.is_probing { 0 } else { since };
         // An open window stays open until something was read of it.
         let is_open = until.is_none() && self.cursor == self.job.window.last();
         Window { since, until: (!is_open).then_some(self.cursor) }
     }
 
+    /// What is left to read.
+    fn left(&self) -> Window {
+        let since = self.job.window.since;
+        let Window { until, .. } = self.rest();
+        Window { since, until: until.map(|until| until.max(since)) }
+    }
+
     /// Cuts off what lies below the next few pages, for another to read at the same time.
     fn split(&mut self) -> Option<Job> {
         let stride = self.span?.checked_mul(PAGES_KEPT)?;
-        let left = self.cursor - self.job.window.since;
+        let left = self.cursor.saturating_sub(self.job.window.since);
         if left <= stride.checked_mul(2)? {
             return None;
         }
@@ -319,8 +335,13 @@ impl Pager {
     }
 
     /// Moves on behind a page.
-    fn turn(&mut self, page: &Page, hint: EoseHint, context: &mut Context) -> Turned {
-        let fresh = page.ids.iter().filter(|id| !self.edge.contains(*id)).count();
+    fn turn(
+        &mut self,
+        page: &Page,
+        hint: EoseHint,
+        largest: usize,
+        context: &mut Context,
+    ) -> Turned {
         if page.seen == 0 || hint == EoseHint::Finish {
             return Turned::Complete;
         }
@@ -328,7 +349,12 @@ impl Pager {
             // There is more behind the second that was left in doubt: its page was cut.
             context.progress.counts.dense_seconds += 1;
         }
-        if fresh > 0 {
+        let first = self.job.window.since;
+        if self.cursor < first || page.oldest < first {
+            // What lies below the window was only asked for to find that out.
+            return Turned::Complete;
+        }
+        if page.ids.iter().any(|id| !self.edge.contains(id)) {
             self.span = Some((page.newest - page.oldest).max(1));
             if page.oldest < self.cursor {
                 self.edge.clear();
@@ -337,13 +363,30 @@ impl Pager {
             self.edge.extend(&page.oldest_ids);
             return Turned::More;
         }
+        self.turn_without_news(page, hint, largest, context)
+    }
+
+    /// Leaves the second `cursor`, of which a page has shown nothing new.
+    fn turn_without_news(
+        &mut self,
+        page: &Page,
+        hint: EoseHint,
+        largest: usize,
+        context: &mut Context,
+    ) -> Turned {
         let is_cut = page.seen >= page.limit || hint == EoseHint::More;
         context.progress.counts.dense_seconds += u64::from(is_cut);
-        self.is_in_doubt = !is_cut;
-        self.edge.clear();
-        if self.cursor == self.job.window.since {
+        let may_be_cut = !is_cut && page.seen >= largest;
+        let is_last = self.cursor == self.job.window.since;
+        if is_last && (self.cursor == 0 || !may_be_cut) {
             return Turned::Complete;
         }
+        if is_last && !std::mem::replace(&mut self.is_probing, true) {
+            // Does the same page reach below the window, now that it may?
+            return Turned::More;
+        }
+        self.is_in_doubt = may_be_cut;
+        self.edge.clear();
         self.cursor -= 1;
         Turned::More
     }
@@ -361,9 +404,10 @@ impl Pager {
 }
 
 impl Page {
-    fn new(sub: Box<str>, limit: usize) -> Self {
+    fn new(sub: Box<str>, filter: Filter, limit: usize) -> Self {
         Self {
             sub,
+            filter,
             limit,
             asked: limit,
             seen: 0,

@@ -75,4 +75,20 @@ mod tests {
         }
         assert!(!recall.contains(&id(800)));
     }
+
+    /// M-04: a million remembered ids take less than 64 MB, also while a table grows.
+    #[test]
+    fn a_million_ids_stay_small() {
+        let mut recall = Recall::new(1 << 20);
+        let mut most = 0;
+        for number in 0..(1 << 20) + 500_000 {
+            recall.insert(&id(number), 0);
+            // A table has 8/7 of its capacity in slots of an id, a number and a control byte. While
+            // it grows there is the old one beside it, of half the size.
+            let slots = |map: &HashMap<Prefix, u8>| map.capacity() * 8 / 7;
+            let young = slots(&recall.young);
+            most = most.max((young + young / 2 + slots(&recall.old)) * 18);
+        }
+        assert!(most < 64 << 20, "{most} bytes");
+    }
 }

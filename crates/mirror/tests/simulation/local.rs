@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zeolite_mirror::{Input, JobId, ReconcileStep, Verdict};
+use zeolite_mirror::{Input, JobId, ReconcileFault, ReconcileStep, Verdict};
 use zeolite_proto::{Event, EventId, Filter, Timestamp};
 use zeolite_reconcile::{FrameLimit, Initiator, Item, SortedSet};
 
@@ -40,8 +40,15 @@ impl Local {
             }
             ReconcileStep::Answer { message } => {
                 let (initiator, set) = self.jobs.get_mut(&job).expect("a job that was started");
-                let step = initiator.step(set, &message).expect("the negentropy crate is right");
-                Input::Reconciled { job, next: step.next, have: step.have, need: step.need }
+                match initiator.step(set, &message) {
+                    Ok(step) => {
+                        Input::Reconciled { job, next: step.next, have: step.have, need: step.need }
+                    }
+                    Err(error) => {
+                        let cause = ReconcileFault::Malformed(error.to_string());
+                        Input::ReconcileFailed { job, cause }
+                    }
+                }
             }
         }
     }

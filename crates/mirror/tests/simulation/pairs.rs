@@ -265,7 +265,7 @@ fn two_relays_become_one() {
 #[test]
 fn pairs_converge_once_it_is_calm() {
     const STORM: Duration = Duration::from_secs(300);
-    run_seeds("pairs_converge_once_it_is_calm", 40, |rng| {
+    run_seeds("pairs_converge_once_it_is_calm", 15, |rng| {
         let mut universe = Universe::new(Factory::unsigned(rng.random_range(0..1000)));
         let settings = Settings {
             direction: *[Direction::Down, Direction::Both].choose(rng).expect("two"),

@@ -85,7 +85,7 @@ fn is_kept(event: &Event) -> bool {
 /// for what rules explain; and nothing is sent without end.
 #[test]
 fn both_sides_converge_once_it_is_calm() {
-    run_seeds("both_sides_converge_once_it_is_calm", 100, |rng| {
+    run_seeds("both_sides_converge_once_it_is_calm", 40, |rng| {
         let mut universe = Universe::new(Factory::unsigned(rng.random_range(0..1000)));
         let settings = draw_settings(&mut universe, rng);
         let habits = draw_habits(rng);

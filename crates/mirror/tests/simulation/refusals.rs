@@ -68,7 +68,13 @@ fn refusals_are_survived_without_a_storm() {
         (r#"["NOTICE","ERROR: bad msg: negentropy disabled"]"#, 1),
         (r#"["NOTICE","Unknown message type: NEG-OPEN"]"#, 1),
         (r#"["NOTICE","invalid: unrecognised command"]"#, 1),
+        // Case 17: frames that are none.
         (r#"["NEG-MSG","SUB","zz"]"#, 1),
+        (r#"["NEG-MSG","SUB",""]"#, 1),
+        (r#"["NEG-MSG","SUB","62"]"#, 1),
+        (r#"["NEG-MSG","SUB","616"]"#, 1),
+        (r#"["NEG-MSG","SUB","61ffffffffffffffffffffff"]"#, 1),
+        (r#"["NEG-MSG","SUB","6100000282808080808000"]"#, 1),
         // Patience is bounded, and so is splitting.
         (r#"["NEG-ERR","SUB","too many requests"]"#, 7),
         (r#"["NEG-ERR","SUB","closed: no time"]"#, 7),

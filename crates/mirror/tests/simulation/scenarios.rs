@@ -102,6 +102,29 @@ fn a_dense_second_is_named() {
     }
 }
 
+/// Case 19: whether the first second of a window was cut can only be told from outside of the window.
+#[test]
+fn a_dense_second_at_the_edge_is_named() {
+    for (count, older, dense) in [(9, 3, 1), (4, 3, 1), (3, 3, 0), (3, 0, 0), (1, 0, 0)] {
+        let mut factory = Factory::unsigned(3);
+        let mut rng = TestRng::seed_from_u64(2);
+        let habits = Habits { limit_max: 4, ..Habits::default() };
+        let scope = filter(r#"{"since":1700000000}"#);
+        let down = settings(Direction::Down, Mode::Req);
+        let once = Settings { once: true, filter: scope.clone(), ..down };
+        let mut world = World::new(once, habits, &mut rng);
+        for at in 0..count + older {
+            let second = if at < count { 1_700_000_000 } else { 1_600_000_000 };
+            world.upstream.store.publish(&parse(&factory.note(0, second, &at.to_string())));
+        }
+        world.run(MINUTE);
+        let outcome = world.outcome.clone().expect("an end");
+        assert_eq!(outcome.counts.dense_seconds, dense, "{count} and {older} older");
+        assert_eq!(outcome.end.is_success(), dense == 0, "{count} and {older} older");
+        assert_eq!(world.local.store.query(&Filter::default()).len(), count.min(4));
+    }
+}
+
 /// Case 26: connections are lost again and again; the third one delivers.
 #[test]
 fn the_third_reconnect_delivers() {

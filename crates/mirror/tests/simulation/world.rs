@@ -242,7 +242,11 @@ impl<'r> World<'r> {
                     let answer = self.local.compare(job, &filter, &items);
                     self.soon(Happening::Tell(answer));
                 }
-                Effect::Ingest { events, .. } => self.give(events),
+                Effect::Ingest { events, trusted } => {
+                    // Case 25: trust belongs to the connection.
+                    assert_eq!(trusted, self.machine.settings().trusted);
+                    self.give(events);
+                }
                 Effect::FetchLocal { ids } => {
                     let answer = self.local.read(&ids);
                     self.soon(Happening::Tell(answer));
