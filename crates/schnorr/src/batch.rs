@@ -25,7 +25,7 @@ mod equation;
 use k256::Scalar;
 use zeolite_proto::{EventId, PubKey, Signature};
 
-use self::challenge::Challenges;
+use self::challenge::{Challenges, Digest256};
 use self::coefficients::Coefficients;
 use self::culprits::Search;
 use self::equation::{Equation, Weighted};
@@ -40,6 +40,7 @@ pub type Item = (PubKey, EventId, Signature);
 /// All buffers of a batch. They grow to the largest batch seen and stay.
 pub(crate) struct Workspace {
     challenges: Challenges,
+    digests: Vec<Digest256>,
     candidates: Vec<Candidate>,
     nonces: Vec<[u8; 32]>,
     nonce_points: Vec<Option<Affine>>,
@@ -57,6 +58,7 @@ impl Workspace {
     pub(crate) fn new(backend: Backend) -> Self {
         Self {
             challenges: Challenges::new(),
+            digests: Vec::new(),
             candidates: Vec::new(),
             nonces: Vec::new(),
             nonce_points: Vec::new(),
@@ -93,25 +95,33 @@ impl Workspace {
         nonces.clear();
         for (index, (item, author)) in items.iter().zip(equation.authors.of_items()).enumerate() {
             let (r, s) = halves(&item.2);
-            let Some(s) = challenge::parse_s(&s) else { continue };
+            let Some(s) = challenge::parse_s(s) else { continue };
             if equation.authors.point(*author).is_some() {
-                nonces.push(r);
+                nonces.push(*r);
                 candidates.push(Candidate { item: index as u32, author: *author, s });
             }
         }
         equation.arithmetic.lift(nonces, &mut self.nonce_points);
     }
 
+    /// The source of coefficients of a batch. Leaves the hashes of the challenges.
+    fn coefficients(&mut self, items: &[Item]) -> Coefficients {
+        let Self { challenges, digests, .. } = self;
+        digests.clear();
+        digests
+            .extend(items.iter().map(|(key, id, sig)| challenges.digest(halves(sig).0, key, id)));
+        Coefficients::of(digests.iter().zip(items.iter().map(|(_, _, sig)| halves(sig).1)))
+    }
+
     /// Gives each candidate with a point at r its coefficient.
     fn weigh(&mut self, items: &[Item]) {
-        let mut coefficients = Coefficients::of(items);
+        let mut coefficients = self.coefficients(items);
         self.equation.weighted.clear();
         for (candidate, nonce) in self.candidates.iter().zip(&self.nonce_points) {
             let Some(nonce) = nonce else { continue };
             let coefficient = coefficients.next();
             let scalar = coefficients::scalar(coefficient);
-            let (key, id, sig) = &items[candidate.item as usize];
-            let challenge = self.challenges.of(&halves(sig).0, key, id);
+            let challenge = challenge::from_digest(&self.digests[candidate.item as usize]);
             self.equation.weighted.push(Weighted {
                 item: candidate.item,
                 author: candidate.author,
@@ -125,9 +135,9 @@ impl Workspace {
 }
 
 /// The x coordinate r and the scalar s of a signature.
-fn halves(sig: &Signature) -> ([u8; 32], [u8; 32]) {
+fn halves(sig: &Signature) -> (&[u8; 32], &[u8; 32]) {
     let (halves, _) = sig.0.as_chunks::<32>();
-    (halves[0], halves[1])
+    (&halves[0], &halves[1])
 }
 
 #[cfg(test)]
@@ -217,5 +227,33 @@ mod tests {
             expected[place] = false;
         }
         assert!(singles(&items, &expected).iter().all(|asked| *asked == 0));
+    }
+
+    /// Every bit of every part of every item changes them all.
+    #[test]
+    fn coefficients_depend_on_the_whole_batch() {
+        let items = [(PubKey([1; 32]), EventId([2; 32]), Signature([3; 64])); 2];
+        let mut workspace = Workspace::new(Backend::Portable);
+        let mut take = |items: &[Item]| {
+            let mut coefficients = workspace.coefficients(items);
+            [coefficients.next(), coefficients.next(), coefficients.next()]
+        };
+        let plain = take(&items);
+        assert_eq!(plain[0], 1);
+        assert_eq!(plain, take(&items));
+        let mut differs = |changed: &[Item]| {
+            let changed = take(changed);
+            assert!(changed[0] == 1 && changed[1] != plain[1] && changed[2] != plain[2]);
+        };
+        for (index, bit) in (0..2).flat_map(|index| (0..512).map(move |bit| (index, bit))) {
+            let mut changed = items;
+            changed[index].2.0[bit / 8] ^= 1 << (bit % 8);
+            differs(&changed);
+            let mut changed = items;
+            let part = if bit < 256 { &mut changed[index].0.0 } else { &mut changed[index].1.0 };
+            part[bit % 256 / 8] ^= 1 << (bit % 8);
+            differs(&changed);
+        }
+        differs(&items[..1]);
     }
 }

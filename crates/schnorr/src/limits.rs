@@ -10,9 +10,10 @@ pub(crate) const BATCH_ITEMS_MIN: usize = 4;
 pub(crate) const BATCH_ITEMS_MAX: usize = 4096;
 
 /// Workspaces kept for the next batch, one for each thread that verified at the same time. One is at
-/// most 6 MB: for 4,096 items three terms each of 112 bytes (1.4 MB) with their digits (0.4 MB) and
-/// bucketed points (1.3 MB), additions and bucket sums of 0.6 MB each, 170 bytes for each item
-/// (0.7 MB) and its author (0.6 MB). More threads still work, and drop theirs.
+/// most 8 MB: for 4,096 items three terms each of 112 bytes (1.4 MB) with their digits (0.4 MB), words
+/// (0.8 MB) and bucketed points (1.3 MB, and what is left of all windows 1 MB), additions and bucket
+/// sums of 0.6 MB each, 200 bytes for each item (0.8 MB) and its author (0.8 MB). More threads still
+/// work, and drop theirs.
 pub(crate) const WORKSPACES_MAX: usize = 16;
 
 /// Ranges up to this length are not split further in the search for wrong signatures, for the same

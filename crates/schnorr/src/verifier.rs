@@ -18,8 +18,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier that remembers the points of at most `cache_keys_max` public keys, at about
-    /// 130 bytes each. With 0 it remembers none.
+    /// A verifier that remembers the points of at most `cache_keys_max` public keys, at 80 bytes each,
+    /// taken at once. With 0 it remembers none.
     pub fn new(cache_keys_max: usize) -> Self {
         Self::with_backend(cache_keys_max, Backend::best())
     }

@@ -11,7 +11,7 @@ use crate::arithmetic::Arithmetic;
 use crate::buckets::Term;
 use crate::field::Fe;
 use crate::glv;
-use crate::key_cache::{self, KeyCache};
+use crate::key_cache::KeyCache;
 use crate::point::Affine;
 
 /// Authors are numbered in order of appearance.
@@ -20,6 +20,8 @@ pub(super) struct Authors {
     /// The hash is keyed: senders choose the keys.
     numbers: HashMap<PubKey, u32>,
     of_items: Vec<u32>,
+    /// With their hashes in the cache.
+    keys: Vec<(u64, PubKey)>,
     points: Vec<Option<Affine>>,
     /// The scalars of the sum that is being put together; `None` for authors without a part in it.
     scalars: Vec<Option<Scalar>>,
@@ -35,6 +37,7 @@ impl Authors {
             beta: glv::beta(),
             numbers: HashMap::new(),
             of_items: Vec::new(),
+            keys: Vec::new(),
             points: Vec::new(),
             scalars: Vec::new(),
             in_sum: Vec::new(),
@@ -53,23 +56,26 @@ impl Authors {
     ) {
         self.clear();
         for (key, _, _) in items {
-            let next = self.points.len() as u32;
+            let next = self.keys.len() as u32;
             let number = *self.numbers.entry(*key).or_insert(next);
             self.of_items.push(number);
-            if number < next {
-                continue;
+            if number == next {
+                self.keys.push((keys.hash(key), *key));
             }
-            let known = keys.recall(key);
+        }
+        self.keys.iter().for_each(|(hash, _)| keys.approach(*hash));
+        for (number, (hash, key)) in self.keys.iter().enumerate() {
+            let known = keys.recall_hashed(*hash, key);
             if known.is_none() {
-                self.unknown.push(number);
+                self.unknown.push(number as u32);
                 self.unknown_xs.push(key.0);
             }
-            self.points.push(known.flatten().map(|key| Affine::from_k256(key.as_affine())));
+            self.points.push(known.flatten());
         }
         self.scalars.resize(self.points.len(), None);
         arithmetic.lift(&self.unknown_xs, &mut self.lifted);
         for ((number, x), point) in self.unknown.iter().zip(&self.unknown_xs).zip(&self.lifted) {
-            keys.remember(&PubKey(*x), point.as_ref().and_then(key_cache::verifying_key));
+            keys.remember(&PubKey(*x), point.as_ref());
             self.points[*number as usize] = *point;
         }
     }
@@ -77,6 +83,7 @@ impl Authors {
     fn clear(&mut self) {
         self.numbers.clear();
         self.of_items.clear();
+        self.keys.clear();
         self.points.clear();
         self.scalars.clear();
         self.unknown.clear();

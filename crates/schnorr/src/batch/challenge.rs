@@ -6,6 +6,9 @@ use k256::{FieldBytes, Scalar};
 use sha2::{Digest, Sha256};
 use zeolite_proto::{EventId, PubKey};
 
+/// A SHA-256 hash.
+pub(super) type Digest256 = [u8; 32];
+
 /// Hashes of the challenge, begun with what they have in common.
 pub(super) struct Challenges {
     tagged: Sha256,
@@ -17,11 +20,19 @@ impl Challenges {
         Self { tagged: Sha256::new().chain_update(tag).chain_update(tag) }
     }
 
-    /// The challenge e of a signature that starts with `r`.
-    pub(super) fn of(&self, r: &[u8; 32], key: &PubKey, id: &EventId) -> Scalar {
-        let hash = self.tagged.clone().chain_update(r).chain_update(key.0).chain_update(id.0);
-        <Scalar as Reduce<FieldBytes>>::reduce(&hash.finalize())
+    /// The hash of the first half of a signature, its key and its message.
+    pub(super) fn digest(&self, r: &[u8; 32], key: &PubKey, id: &EventId) -> Digest256 {
+        let mut bytes = [0; 96];
+        bytes[..32].copy_from_slice(r);
+        bytes[32..64].copy_from_slice(&key.0);
+        bytes[64..].copy_from_slice(&id.0);
+        self.tagged.clone().chain_update(bytes).finalize().into()
     }
+}
+
+/// The challenge e of which this is the hash.
+pub(super) fn from_digest(digest: &Digest256) -> Scalar {
+    <Scalar as Reduce<FieldBytes>>::reduce(&FieldBytes::from(*digest))
 }
 
 /// Reads s. Zero is refused, as k256 does: no one can find a signature that has it.

@@ -14,10 +14,10 @@ type Row = [Words; 2];
 /// Limbs of x and of y of a sum.
 pub(super) type SumRow = [u64; 10];
 
-/// Levels that are added window by window while points are in the cache. What they leave, a quarter, is
-/// added for all windows at once: each of these levels is short, and an inversion is as much work as 40
+/// Levels that are added for some windows while their points are in the cache. What is left, a sixteenth,
+/// is added for all windows at once: the last levels are short, and an inversion is as much work as 20
 /// additions in registers.
-const EARLY_LEVELS: u32 = 2;
+const EARLY_LEVELS: u32 = 4;
 
 /// The buffers, and the sums of all buckets of all windows.
 #[derive(Default)]

@@ -31,6 +31,7 @@ pub(super) struct Group {
 }
 
 /// A planned addition, for the lanes in `mask`.
+#[derive(Clone)]
 struct Addition {
     left: usize,
     right: usize,
@@ -48,7 +49,10 @@ struct Addition {
 pub(super) struct Trees {
     pub(super) groups: Vec<Group>,
     pub(super) points: Vec<Point8>,
+    /// Those of the level come first; what follows is room that has been used before. Written in place:
+    /// each is of 700 bytes.
     additions: Vec<Addition>,
+    planned: usize,
 }
 
 impl Trees {
@@ -64,7 +68,7 @@ impl Trees {
         let mut stride = 1;
         for _ in 0..levels {
             let products = self.plan(stride);
-            if self.additions.is_empty() {
+            if self.planned == 0 {
                 break;
             }
             self.perform(&products, set_aside);
@@ -90,25 +94,30 @@ impl Trees {
     /// Plans the additions of a level; gives the products of each chain's `dx`.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn plan(&mut self, stride: usize) -> [Factor8; CHAINS] {
-        self.additions.clear();
         let one = *Fe8::small(1);
+        self.planned = self.groups.iter().map(|group| group.lens[0] as usize / 2).sum();
+        if self.additions.len() < self.planned {
+            let unused = Addition { left: 0, right: 0, mask: 0, group: 0, dx: one, before: one };
+            self.additions.resize(self.planned, unused);
+        }
         let mut products = [one; CHAINS];
         let mut chain = 0;
+        let mut additions = self.additions.iter_mut();
         for (index, group) in self.groups.iter().enumerate() {
             let mut lanes = group.used;
-            for pair in 0..group.lens[0] as usize / 2 {
+            for (pair, addition) in (0..group.lens[0] as usize / 2).zip(&mut additions) {
                 // Lanes are sorted: those that still have a pair come first.
                 while group.lens[lanes - 1] as usize / 2 <= pair {
                     lanes -= 1;
                 }
-                let mask = (0xffu16 >> (8 - lanes)) as u8;
-                let left = group.start + 2 * pair * stride;
-                let right = left + stride;
-                let dx = self.points[right].x.minus(&self.points[left].x).factor();
-                let dx = one.blend(&dx, mask);
-                let before = products[chain];
-                products[chain] = before.mul(&dx).factor();
-                self.additions.push(Addition { left, right, mask, group: index, dx, before });
+                addition.mask = (0xffu16 >> (8 - lanes)) as u8;
+                addition.group = index;
+                addition.left = group.start + 2 * pair * stride;
+                addition.right = addition.left + stride;
+                let [left, right] = [&self.points[addition.left], &self.points[addition.right]];
+                addition.dx = one.blend(&right.x.minus(&left.x).factor(), addition.mask);
+                addition.before = products[chain];
+                products[chain] = addition.before.mul(&addition.dx).factor();
                 chain = if chain + 1 == CHAINS { 0 } else { chain + 1 };
             }
         }
@@ -122,7 +131,7 @@ impl Trees {
             self.skip_equal(set_aside);
             inverses(&self.products()).expect("no dx is zero")
         });
-        let (rows, rest) = self.additions.as_chunks::<CHAINS>();
+        let (rows, rest) = self.additions[..self.planned].as_chunks::<CHAINS>();
         for (addition, inverse) in rest.iter().zip(&mut inverses) {
             add(&mut self.points, [addition], std::slice::from_mut(inverse));
         }
@@ -135,7 +144,7 @@ impl Trees {
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn skip_equal(&mut self, set_aside: &mut SetAside) {
         let one = *Fe8::small(1);
-        for addition in &mut self.additions {
+        for addition in &mut self.additions[..self.planned] {
             let [left, right] = [&self.points[addition.left], &self.points[addition.right]];
             let equal = right.x.minus(&left.x).carried().zeros() & addition.mask;
             if equal == 0 {
@@ -156,7 +165,7 @@ impl Trees {
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn products(&mut self) -> [Factor8; CHAINS] {
         let mut products = [*Fe8::small(1); CHAINS];
-        for row in self.additions.chunks_mut(CHAINS) {
+        for row in self.additions[..self.planned].chunks_mut(CHAINS) {
             for (product, addition) in products.iter_mut().zip(row) {
                 addition.before = *product;
                 *product = product.mul(&addition.dx).factor();
