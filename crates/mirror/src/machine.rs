@@ -27,6 +27,7 @@ mod effect;
 mod input;
 mod job;
 mod limits;
+mod listing;
 mod paging;
 mod pair;
 mod progress;

@@ -15,13 +15,12 @@ use super::backoff::Backoff;
 use super::context::{Context, Fault, Reports, Scope};
 use super::effect::{Effect, ReconcileStep};
 use super::input::{Input, JobId, ReconcileFault};
-use super::job::{Job, Roads};
+use super::job::Roads;
 use super::limits::PeerLimits;
-use super::paging::Paging;
+use super::listing::Listings;
 use super::refusal::Refusal;
 use super::settings::{Direction, Settings};
 use super::tail::Tail;
-use super::window::Window;
 use super::wire;
 
 /// What a bridge wants.
@@ -55,15 +54,6 @@ struct Told {
     near_only: Vec<EventId>,
 }
 
-/// A list of the near relay that is compared with what the far relay shows page by page.
-struct Listing {
-    job: JobId,
-    filter: Filter,
-    /// Sorted.
-    near: Vec<(Timestamp, EventId)>,
-    told: Told,
-}
-
 /// The far relay.
 pub(super) struct Bridge {
     pub(super) context: Context,
@@ -71,12 +61,8 @@ pub(super) struct Bridge {
     is_following: bool,
     tail: Tail,
     roads: Roads,
-    paging: Paging,
     session: Option<Session>,
-    /// The first one is being compared.
-    listings: VecDeque<Listing>,
-    is_listing: bool,
-    pages: VecDeque<Job>,
+    listings: Listings,
     /// Ids that the machine wants to read.
     reading: HashSet<EventId>,
     backoff: Backoff,
@@ -99,11 +85,8 @@ impl Bridge {
             is_following: false,
             tail: Tail::new(&context),
             roads: Roads::new(&context),
-            paging: Paging::new(&context),
             session: None,
-            listings: VecDeque::new(),
-            is_listing: false,
-            pages: VecDeque::new(),
+            listings: Listings::new(&context),
             reading: HashSet::new(),
             backoff,
             out: VecDeque::from([connect]),
@@ -142,11 +125,9 @@ impl Bridge {
         self.is_up = false;
         self.tail.reset();
         self.roads.reset(&mut self.context);
-        self.paging.suspend(&self.context);
         self.session = None;
-        self.listings.clear();
-        self.is_listing = false;
-        self.pages.clear();
+        self.listings.clear(&self.context);
+        self.context.deletions = None;
         self.reading.clear();
         self.context.effects.clear();
         self.context.sink.clear();
@@ -182,10 +163,7 @@ impl Bridge {
             }
             Effect::Reconcile { job, step } => self.reconcile(job, step),
             Effect::EndReconcile { job } => self.end_session(job),
-            Effect::Compare { job, filter, items } => {
-                let told = Told::default();
-                self.listings.push_back(Listing { job, filter, near: items, told });
-            }
+            Effect::Compare { job, filter, items } => self.listings.push(job, filter, items),
             Effect::Send(_)
             | Effect::Reconnect { .. }
             | Effect::Deadline(_)
@@ -321,7 +299,7 @@ impl Bridge {
                 } else if self.roads.download.owns(&sub) {
                     self.roads.download.take(&sub, event, context);
                 } else {
-                    self.paging.take(&sub, event, context);
+                    self.listings.take(&sub, event, context);
                 }
             }
             FromRelay::Ok { id, accepted, text } => {
@@ -330,7 +308,7 @@ impl Bridge {
             FromRelay::Eose { sub, hint } => {
                 self.tail.end_if(&sub, context);
                 self.roads.download.end(&sub, context);
-                self.paging.end(&sub, hint, context);
+                self.listings.end(&sub, hint, context);
             }
             FromRelay::Closed { sub, text } => self.closed(&sub, &text),
             FromRelay::NegMsg { sub, hex } => self.far_answered(&sub, &hex),
@@ -358,14 +336,8 @@ impl Bridge {
             self.roads.download.refuse(sub, text, context);
         } else if self.owns(sub) {
             self.refuse(Refusal::read(text, None), text, None);
-        } else if self.paging.refuse(sub, text, &mut self.context).is_some() {
-            self.pages.clear();
-            self.paging.suspend(&self.context);
-            self.is_listing = false;
-            if let Some(Listing { job, .. }) = self.listings.pop_front() {
-                let cause = ReconcileFault::Unsupported(text.to_owned());
-                self.tell(Input::ReconcileFailed { job, cause });
-            }
+        } else if let Some(input) = self.listings.refuse(sub, text, &mut self.context) {
+            self.tell(input);
         }
     }
 
@@ -375,7 +347,7 @@ impl Bridge {
         if self.is_up {
             self.tail.pump(&mut self.context);
             self.roads.pump(&mut self.context);
-            self.pump_listings();
+            self.listings.pump(&self.roads, &mut self.context);
             self.context.sink.flush(false, &mut self.context.effects);
             self.watch();
         }
@@ -386,20 +358,6 @@ impl Bridge {
         {
             self.lose(reason);
         }
-    }
-
-    fn pump_listings(&mut self) {
-        if !self.is_listing
-            && let Some(listing) = self.listings.front()
-        {
-            let window = Window::of(&listing.filter);
-            // The machine asks about deletions and about content; here both are one thing.
-            let filter = Filter { since: None, until: None, ..listing.filter.clone() };
-            self.context.deletions = Some(filter);
-            self.pages.extend(window.map(|window| Job::new(Scope::Deletions, window)));
-            self.is_listing = true;
-        }
-        self.paging.pump(&mut self.pages, &self.roads, &mut self.context);
     }
 
     fn watch(&mut self) {
@@ -423,7 +381,7 @@ impl Bridge {
     fn idle_deadline(&self) -> Option<Duration> {
         let is_asking = self.roads.download.is_asking()
             || self.roads.upload.is_asking()
-            || self.paging.is_asking()
+            || self.listings.is_asking()
             || self
                 .session
                 .as_ref()
@@ -439,7 +397,7 @@ impl Bridge {
             self.tail.deadline(&self.context),
             self.roads.download.deadline(),
             self.roads.upload.deadline(),
-            self.paging.deadline(),
+            self.listings.deadline(),
         ];
         let later = all.into_iter().flatten().filter(|at| *at > self.context.now);
         later.min().filter(|_| self.is_up)
@@ -458,34 +416,13 @@ impl Bridge {
                     }
                     live.into_iter().for_each(|event| self.tell(Input::LocalLive(event)));
                 }
-                Effect::Compare { job, filter, items } => self.listed(job, &filter, &items),
+                Effect::Compare { job, filter, items } => self.listings.part(job, &filter, &items),
                 far => self.out.push_back(BridgeEffect::Far(far)),
             }
         }
-        if self.is_listing && self.pages.is_empty() && self.paging.is_idle() {
-            self.is_listing = false;
-            self.context.deletions = None;
-            if let Some(Listing { job, told, .. }) = self.listings.pop_front() {
-                let Told { far_only, near_only } = told;
-                self.tell(Input::Compared { job, have: far_only, need: near_only });
-            }
+        if let Some(input) = self.listings.finished(&mut self.context) {
+            self.tell(input);
         }
-    }
-
-    /// A part of the far relay's list.
-    fn listed(&mut self, job: JobId, filter: &Filter, far: &[(Timestamp, EventId)]) {
-        self.paging.compared(job);
-        let (Some(listing), Some(window)) = (self.listings.front_mut(), Window::of(filter)) else {
-            return;
-        };
-        let start = listing.near.partition_point(|(time, _)| time.0 < window.since);
-        let end = listing.near.partition_point(|(time, _)| time.0 <= window.last());
-        let near = &listing.near[start..end.max(start)];
-        let lacks = |list: &[(Timestamp, EventId)], item| list.binary_search(item).is_err();
-        let far_only = far.iter().filter(|item| lacks(near, item)).map(|item| item.1);
-        let near_only = near.iter().filter(|item| lacks(far, item)).map(|item| item.1);
-        listing.told.far_only.extend(far_only);
-        listing.told.near_only.extend(near_only);
     }
 
     fn pass_on_reports(&mut self) {

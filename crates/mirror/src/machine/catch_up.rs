@@ -147,8 +147,8 @@ impl CatchUp {
             let since = context.wall.0.saturating_sub(OVERLAP_S);
             let newest = |job: Job| {
                 let since = since.max(job.window.since);
-                (since <= job.window.last())
-                    .then(|| Job { window: Window { since, ..job.window }, ..job })
+                let window = Window { since, ..job.window };
+                (since <= job.window.last()).then_some(Job { window, ..job })
             };
             self.pages.extend(content.and_then(newest));
             self.pages.extend(left);

@@ -86,7 +86,7 @@ pub(super) struct Paging {
     /// Comparisons that the local side has not answered, with their windows.
     compares: Vec<(JobId, Job)>,
     page_events_max: usize,
-    /// The most events that a page has had: smaller pages are not cut.
+    /// The most events that a page has had: much smaller pages are not cut.
     largest: usize,
     hold_until: Duration,
     backoff: Backoff,
@@ -376,8 +376,9 @@ impl Pager {
     ) -> Turned {
         let is_cut = page.seen >= page.limit || hint == EoseHint::More;
         context.progress.counts.dense_seconds += u64::from(is_cut);
-        let may_be_cut = !is_cut && page.seen >= largest;
         let is_last = self.cursor == self.job.window.since;
+        // Far smaller pages than others of this upstream are not worth the question.
+        let may_be_cut = !is_cut && page.seen >= largest / 2;
         if is_last && (self.cursor == 0 || !may_be_cut) {
             return Turned::Complete;
         }
@@ -385,7 +386,7 @@ impl Pager {
             // Does the same page reach below the window, now that it may?
             return Turned::More;
         }
-        self.is_in_doubt = may_be_cut;
+        self.is_in_doubt = !is_cut;
         self.edge.clear();
         self.cursor -= 1;
         Turned::More
