@@ -7,6 +7,9 @@ use crate::report::Cost;
 /// The clock ticks of `/proc/PID/stat`: part of Linux' interface, the same on every machine.
 const TICKS_PER_S: f64 = 100.0;
 
+/// What two readings in ticks, of user and system time each, may be wrong by.
+const TICK_ERROR_S: f64 = 0.04;
+
 /// A reading of the counters of one process.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
@@ -56,8 +59,10 @@ impl Reading {
     pub fn since(&self, earlier: &Self, events: u64) -> Cost {
         let user_s = self.user_s - earlier.user_s;
         let system_s = self.system_s - earlier.system_s;
-        // Threads that ended take their precise counters with them: the larger sum is right.
-        let cpu_s = (user_s + system_s).max(self.running_s - earlier.running_s);
+        let (ticked_s, precise_s) = (user_s + system_s, self.running_s - earlier.running_s);
+        // Threads that ended take their precise counters with them; the ticks stay.
+        let is_whole = ticked_s - precise_s < TICK_ERROR_S;
+        let cpu_s = if is_whole { precise_s } else { ticked_s };
         Cost {
             user_s,
             system_s,

@@ -121,6 +121,8 @@ async fn read_all(
 impl Taken {
     fn take(&mut self, message: Message<'_>, elapsed: Duration) {
         match message {
+            // What follows the end is live.
+            _ if self.end.is_some() => {}
             Message::Event("bulk", id, _) => {
                 self.first.get_or_insert(elapsed);
                 self.ids.push(id);

@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -16,6 +16,7 @@ use super::flood::flood;
 use super::ingest::Shape;
 use super::notes::{Notes, authors};
 use super::runtime::{block_on, wait_for};
+use crate::cost::Reading;
 use crate::report::Report;
 use crate::row::Row;
 use crate::socket::Message;
@@ -79,23 +80,35 @@ fn compare(
     subscribers: usize,
     row: &mut Row,
 ) -> Result<(), DriveError> {
-    let relay_per_s = block_on(per_second(relay, spec, subscribers, row))?;
-    let null_per_s = block_on(per_second(null, spec, subscribers, row))?;
-    let ratio = null_per_s / relay_per_s;
-    row.figure("relay_per_s", relay_per_s)
-        .figure("null_per_s", null_per_s)
+    let relay = block_on(pace(relay, spec, subscribers, row))?;
+    let null = block_on(pace(null, spec, subscribers, row))?;
+    // The null server may be the slower of the two: then what the generator would need of its one
+    // thread says what it can offer.
+    let generator_per_s = 1.0 / null.cpu_s.max(1e-9);
+    let ratio = null.per_s.max(generator_per_s) / relay.per_s;
+    row.figure("relay_per_s", relay.per_s)
+        .figure("null_per_s", null.per_s)
+        .figure("generator_per_s", generator_per_s)
+        .figure("generator_cpu_us", 1e6 * null.cpu_s)
         .figure("ratio", ratio)
         .require("ratio", "at least 2", format!("{ratio:.2}"), ratio >= RATIO_MIN);
     Ok(())
 }
 
-/// Events, or deliveries when somebody listens, in a second.
-async fn per_second(
+/// How fast it went, and what the generator spent.
+struct Pace {
+    /// Events, or deliveries when somebody listens, in a second.
+    per_s: f64,
+    /// The generator's processor time for each.
+    cpu_s: f64,
+}
+
+async fn pace(
     target: &Target,
     spec: &Spec,
     subscribers: usize,
     row: &mut Row,
-) -> Result<f64, DriveError> {
+) -> Result<Pace, DriveError> {
     let silence = Duration::from_secs(spec.silence_s);
     let events = if subscribers == 0 { spec.events } else { spec.live_events };
     let notes = Rc::new(Notes::new(&authors(AUTHORS), events, 350, |place| place % AUTHORS));
@@ -103,7 +116,7 @@ async fn per_second(
     let crowd = Crowd::gather(target, 4, subscribers, silence, filter_of).await?;
     let arrived = Rc::new(std::cell::Cell::new(0_u64));
     let count = arrived.clone();
-    let begin = std::time::Instant::now();
+    let (begin, spent) = (Instant::now(), Reading::own().unwrap_or_default());
     let _listening = crowd.listen(move |_, message, _| {
         count.set(count.get() + u64::from(matches!(message, Message::Event(..))));
     });
@@ -113,10 +126,12 @@ async fn per_second(
     let deliveries = (events * subscribers) as u64;
     wait_for(deliveries, silence, || arrived.get()).await;
     row.check("answered", events as u64, answered).check("deliveries", deliveries, arrived.get());
-    Ok(match subscribers {
-        0 => answered as f64 / flood.elapsed_s,
-        _ => arrived.get() as f64 / begin.elapsed().as_secs_f64(),
-    })
+    let (items, seconds) = match subscribers {
+        0 => (answered, flood.elapsed_s),
+        _ => (arrived.get(), begin.elapsed().as_secs_f64()),
+    };
+    let cost = Reading::own().unwrap_or_default().since(&spent, items);
+    Ok(Pace { per_s: items as f64 / seconds, cpu_s: cost.cpu_us_per_event / 1e6 })
 }
 
 /// A null server in a process of its own, which ends with this value.

@@ -175,11 +175,14 @@ impl Answering {
                 row.warn(format!("an asking socket: {error}"));
             }
         }
-        row.latency("eose", &self.state.eose.borrow()).check("asking_lost_sockets", 0, lost).check(
-            "answers_refused_or_too_long",
-            0,
-            self.state.too_long.get(),
-        );
+        let (state, refusals) = (&self.state, self.state.refusals.borrow());
+        row.latency("eose", &state.eose.borrow())
+            .check("asking_lost_sockets", 0, lost)
+            .check("answers_too_long", 0, state.too_long.get())
+            .check("answers_refused", 0, refusals.len());
+        if let Some(text) = refusals.first() {
+            row.warn(format!("an answer was refused: {text}"));
+        }
     }
 }
 

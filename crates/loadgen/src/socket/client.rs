@@ -130,7 +130,8 @@ impl Socket {
         .await
     }
 
-    /// Reads until `on` says `true`, or nothing at all came for `silence`.
+    /// Reads until `on` says `true`, or nothing at all came for `silence`. What the same read brought
+    /// behind that message is dropped: live events behind an EOSE are no part of the answer.
     pub async fn read_until(
         &mut self,
         silence: Duration,
@@ -138,7 +139,7 @@ impl Socket {
     ) -> Result<(), SocketError> {
         let mut done = false;
         while !done {
-            let reading = self.read(|message, now| done |= on(message, now));
+            let reading = self.read(|message, now| done = done || on(message, now));
             tokio::time::timeout(silence, reading)
                 .await
                 .map_err(|_| SocketError::Silent(silence))??;

@@ -78,11 +78,10 @@ async fn one_socket(
         }
     }
     row.end(answers);
-    row.figure("answers", answers as f64).latency("eose", &eose).check(
-        "answers_that_differ",
-        0,
-        differ,
-    );
+    row.figure("answers", answers as f64)
+        .figure("events", ids.len() as f64)
+        .latency("eose", &eose)
+        .check("answers_that_differ", 0, differ);
     if first.count() > 0 {
         row.latency("first_event", &first);
     }
