@@ -366,6 +366,10 @@ impl CatchUp {
                 self.queue.push_front(Job { window: older, ..job.clone() });
                 self.queue.push_front(Job { window: newer, ..job });
             }
+            // Content that waits for deletions must not stand before them.
+            None if context.settings.mode == Mode::Auto && job.scope == Scope::Deletions => {
+                self.pages.push_front(job);
+            }
             None if context.settings.mode == Mode::Auto => self.pages.push_back(job),
             None => self.give_up(&job, format!("one second is too large: {text}"), context),
         }
