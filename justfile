@@ -92,6 +92,10 @@ bench-index:
 bench-reconcile:
     cargo bench -p zeolite-reconcile
 
+# Mirrors against simulated upstreams that fail, lie and refuse, in that many random worlds
+simulate-mirror SEEDS="3000":
+    ZEOLITE_SEEDS={{SEEDS}} cargo test --release -p zeolite-mirror --test simulation
+
 # The store with 1M events: append, size, reopen, look-ups, scans
 bench-store:
     cargo bench -p zeolite-store
