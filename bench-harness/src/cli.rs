@@ -1,6 +1,7 @@
 //! The command line: parsed here, without any IO.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,6 +62,12 @@ pub enum Command {
     /// Be the load generator's null server (for the load generator, which starts its own program)
     #[command(hide = true)]
     NullServer,
+    /// Ask the harness to kill the relay and start it again (for the load generator)
+    #[command(hide = true)]
+    AskRestart {
+        /// Where the harness listens
+        addr: SocketAddr,
+    },
 }
 
 /// Descriptions beside those that come along.

@@ -13,7 +13,7 @@ use clap::Parser;
 use crate::cli::{CatalogArgs, Cli, CmpArgs, Command, GuardedArgs, ReportArgs};
 use crate::locate::Places;
 use crate::results::Results;
-use crate::{catalog, cmp, guard, report};
+use crate::{catalog, cmp, crash, guard, report};
 
 /// Runs what the command line asks for; the error goes to standard error.
 pub fn main(cli: Cli) -> ExitCode {
@@ -27,6 +27,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::NullServer => {
             guard::die_with_parent().map(|()| load(&[OsString::from("null-server")]))
         }
+        Command::AskRestart { addr } => crash::ask_restart(addr).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -1,12 +1,16 @@
 //! Scenario `crash`: the relay is killed while events are acknowledged, started again on what it
 //! left, and asked for everything that it had acknowledged.
+//!
+//! The driver decides when: it runs a command that asks the harness, which owns the relay, over a
+//! local port, and goes on when the relay is back.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use zeolite_loadgen::report::Status;
 
 use crate::bench::Bench;
@@ -16,10 +20,9 @@ use crate::processes::{Process, Processes};
 use crate::scenario::{Run, Scenario};
 use crate::under_load::{Outcome, arguments, completed};
 
-/// The first kill comes when the driver publishes at full speed.
-const GAP_MIN_MS: u64 = 500;
-/// Gaps are spread over this much more.
-const GAP_SPREAD_MS: u64 = 1500;
+const RESTART: &str = "restart";
+const END: &str = "end";
+const DONE: &str = "done";
 
 /// Runs one start of the scenario against one engine.
 pub fn run(
@@ -42,70 +45,71 @@ fn measure(
     home: &Home,
     dir: &Path,
 ) -> anyhow::Result<Outcome> {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port for restarts")?;
+    let addr = port.local_addr()?;
     let relay = home.boot(processes)?;
+    let command = format!("{} ask-restart {addr}", processes.program().display());
     let args = arguments(run, home, &relay, None, dir);
+    let args = args.iter().map(|arg| arg.replace("{restart}", &command)).collect();
     let time_max = Duration::from_secs(scenario.timeout_s);
-    let (ended, end) = channel();
-    // The load's process lives as long as the thread that started it.
     let (printed, relay) = thread::scope(|scope| {
+        // The load's process lives as long as the thread that started it.
         let load = scope.spawn(move || {
             let printed = loader.run(dir, args, time_max, |_| {});
-            // Nobody listens when the relay did not come back.
-            let _ = ended.send(());
-            printed
+            // The other side listens until it hears this.
+            let told = tell(addr, END);
+            told.and(printed)
         });
-        let relay = kill_and_restart(processes, home, relay, run.crashes, &end);
-        let printed = load.join().map_err(|_| anyhow!("the thread of the load panicked"));
-        (printed, relay)
+        let relay = restart_when_asked(processes, home, relay, &port);
+        (load.join().map_err(|_| anyhow!("the thread of the load panicked")), relay)
     });
     let printed: Printed = printed??;
     let relay = relay.context("after a kill")?;
-    let mut reports = completed(scenario, run, printed.reports, printed.failure);
-    reports.iter_mut().for_each(|report| {
-        report.params.insert("kills".to_owned(), run.crashes.into());
-    });
+    let reports = completed(scenario, run, printed.reports, printed.failure);
     let is_bad = reports.iter().any(|report| report.status != Status::Passed);
     let stderr = is_bad.then(|| relay.stderr_tail());
     Home::stop(relay);
     Ok(Outcome { reports, stderr, ..Outcome::default() })
 }
 
-/// Kills and starts the relay again, as often as asked or until the load has ended.
-fn kill_and_restart(
+/// Kills and starts the relay as often as asked, until the load has ended. A relay that does not
+/// come back is an error, which the driver's command hears as a closed connection.
+fn restart_when_asked(
     processes: &Processes,
     home: &Home,
-    mut relay: Process,
-    crashes: u32,
-    end: &Receiver<()>,
+    relay: Process,
+    port: &TcpListener,
 ) -> anyhow::Result<Process> {
-    for gap in gaps().take(crashes as usize) {
-        if end.recv_timeout(gap) != Err(RecvTimeoutError::Timeout) {
-            break;
+    let mut relay = Ok(relay);
+    loop {
+        let (mut asker, _) = port.accept()?;
+        let mut line = String::new();
+        BufReader::new(&asker).read_line(&mut line)?;
+        if line.trim() != RESTART {
+            return relay;
         }
-        relay.kill();
-        drop(relay);
-        relay = home.boot(processes)?;
+        relay = relay.and_then(|mut running| {
+            running.kill();
+            drop(running);
+            home.boot(processes)
+        });
+        if relay.is_ok() {
+            // The command may have been killed meanwhile.
+            let _ = writeln!(asker, "{DONE}");
+        }
     }
-    Ok(relay)
 }
 
-/// Times between kills, the same in every run: a linear congruential generator (Knuth, MMIX).
-fn gaps() -> impl Iterator<Item = Duration> {
-    let step = |state: &u64| {
-        Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
-    };
-    let states = std::iter::successors(Some(7_u64), step);
-    states.skip(1).map(|state| Duration::from_millis(GAP_MIN_MS + (state >> 33) % GAP_SPREAD_MS))
+/// The command that the driver runs: returns when the relay has been killed and is back.
+pub fn ask_restart(addr: SocketAddr) -> anyhow::Result<()> {
+    tell(addr, RESTART)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_within_bounds_and_differ() {
-        let gaps: Vec<u128> = gaps().take(20).map(|gap| gap.as_millis()).collect();
-        assert!(gaps.iter().all(|gap| (500..2000).contains(gap)), "{gaps:?}");
-        assert!(gaps.windows(2).any(|pair| pair[0].abs_diff(pair[1]) > 200), "{gaps:?}");
-    }
+fn tell(addr: SocketAddr, what: &str) -> anyhow::Result<()> {
+    let mut socket = TcpStream::connect(addr).context("the harness does not listen")?;
+    writeln!(socket, "{what}")?;
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer)?;
+    ensure!(what == END || answer.trim() == DONE, "the relay did not come back");
+    Ok(())
 }

@@ -76,8 +76,8 @@ fn put(page: &mut String, text: std::fmt::Arguments<'_>) {
 
 fn head(results: &Results) -> String {
     let (info, machine) = (&results.info, &results.info.machine);
-    let mut page =
-        format!("# Benchmark of {}\n\n", info.date.replace('T', " ").replacen('-', "-", 1));
+    let (day, time) = info.date.split_once('T').unwrap_or((&info.date, ""));
+    let mut page = format!("# Benchmark of {day} {}\n\n", time.replace('-', ":"));
     let gigabytes = machine.memory_bytes as f64 / f64::from(1 << 30);
     let vector =
         if machine.vector.is_empty() { "none".to_owned() } else { machine.vector.join(", ") };

@@ -91,7 +91,8 @@ pub struct Run {
     /// Sets in which this start takes part; all of the scenario's when empty.
     #[serde(default)]
     pub sets: Vec<String>,
-    /// Arguments of the load generator. Placeholders: `{url}`, `{pid}`, `{corpus}`, `{dir}`.
+    /// Arguments of the load generator. Placeholders: `{url}`, `{pid}`, `{corpus}`, `{dir}`; for kind
+    /// `crash` also `{restart}`, a command that kills the relay and starts it again.
     #[serde(default)]
     pub args: Vec<String>,
     /// Rows that must come, and what their checks must have expected.
@@ -100,9 +101,6 @@ pub struct Run {
     /// For kind `sync`: what the stores hold before.
     #[serde(default)]
     pub sync: Option<SyncCase>,
-    /// For kind `crash`: how often the relay is killed and started again.
-    #[serde(default)]
-    pub crashes: u32,
 }
 
 /// What two stores hold before one mirrors the other, and which way events travel.
@@ -199,6 +197,9 @@ pub struct Target {
     /// The smallest value that will do.
     #[serde(default)]
     pub at_least: Option<f64>,
+    /// The size of the corpus for which the target was set; with a smaller one the verdict says so.
+    #[serde(default)]
+    pub events_min: Option<u64>,
     /// An engine that must be worse in the same run.
     #[serde(default)]
     pub ahead_of: Option<String>,
@@ -310,7 +311,7 @@ impl Scenario {
     }
 
     fn check(&self) -> Result<(), ScenarioError> {
-        let known = ["url", "pid", "corpus", "dir"];
+        let known = ["url", "pid", "corpus", "dir", "restart"];
         let args = self.run.iter().flat_map(|run| &run.args);
         let unknown = args.flat_map(|arg| placeholders(arg)).find(|name| !known.contains(name));
         if let Some(name) = unknown {

@@ -264,8 +264,8 @@ impl Bars {
                     colour(at)
                 ));
             }
-            // Two rows of names, so that neighbours do not overlap.
-            let y = y_of(0.0) + if group_at % 2 == 0 { 16.0 } else { 32.0 };
+            // Three rows of names, so that neighbours do not overlap.
+            let y = y_of(0.0) + 16.0 + 13.0 * (group_at % 3) as f64;
             canvas.text(left + group_width * 0.4, y, "middle", group);
         }
         canvas.legend(&self.names);

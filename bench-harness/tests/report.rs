@@ -35,7 +35,7 @@ fn record(engine: &str, subscribers: u64, round: u32, p50_us: f64) -> Record {
     report.latencies.insert("delivery".to_owned(), latency);
     report.relay = Some(Cost { cpu_us_per_event: p50_us / 10.0, ..Cost::default() });
     report.results = Some(ResultIds {
-        count: 2,
+        count: if engine == "other" { 1 } else { 2 },
         fingerprint: if engine == "other" { "b" } else { "a" }.to_owned(),
         ids: if engine == "other" {
             vec!["1".to_owned()]

@@ -55,7 +55,21 @@ fn line(target: &Target, all: &[Group<'_>]) -> (String, bool) {
     };
     let verdict = verdict(target, measured, rival);
     let missed = verdict.starts_with("**missed");
+    let verdict = verdict + &size(target, all);
     (format!("| {} | {} | {found} | {verdict} |\n", target.what, demand(target)), missed)
+}
+
+/// What to add to a verdict on a corpus that is smaller than the target's.
+fn size(target: &Target, all: &[Group<'_>]) -> String {
+    let is_own = |group: &&Group<'_>| group.case == target.case && group.engine == target.engine;
+    let own = all.iter().filter(is_own).find_map(|group| group.passed().next());
+    let events = own.and_then(|row| row.corpus.as_ref()).map(|corpus| corpus.events);
+    match (events, target.events_min) {
+        (Some(events), Some(min)) if events < min => {
+            format!(" with {} events, not {}", number(events as f64, 0), number(min as f64, 0))
+        }
+        _ => String::new(),
+    }
 }
 
 fn digits(target: &Target) -> usize {
