@@ -12,6 +12,7 @@ use zeolite_proto::{EventId, Filter, FromRelay, Timestamp};
 use zeolite_reconcile::{Cross, CrossTurn, FrameLimit};
 
 use super::backoff::Backoff;
+use super::comparing::filter_bytes;
 use super::context::{Context, Fault, Reports, Scope};
 use super::effect::{Effect, ReconcileStep};
 use super::input::{Input, JobId, ReconcileFault};
@@ -37,6 +38,8 @@ struct Session {
     filter: Filter,
     /// What the near relay takes.
     near: FrameLimit,
+    /// What the far relay takes.
+    far: FrameLimit,
     cross: Cross,
     sub: Box<str>,
     is_open: bool,
@@ -176,11 +179,16 @@ impl Bridge {
         match step {
             ReconcileStep::Start { filter, frame_bytes_max } => {
                 let cross = Cross::new();
+                // M-01: as for the near relay, which the machine has seen to.
+                let rest_bytes = 100 + filter_bytes(&filter);
+                let by_peer = self.context.message_bytes_max().saturating_sub(rest_bytes) / 2;
+                let far_bytes_max = self.context.settings.limits.frame_bytes_max.min(by_peer);
                 let next = Some(cross.question().to_vec());
                 self.session = Some(Session {
                     job,
                     filter,
                     near: frame_limit(frame_bytes_max),
+                    far: frame_limit(far_bytes_max),
                     cross,
                     sub: self.context.name('n'),
                     is_open: false,
@@ -196,12 +204,10 @@ impl Bridge {
 
     /// The near relay's answer becomes the far relay's question.
     fn near_answered(&mut self, job: JobId, message: &[u8]) {
-        let by_peer = self.context.message_bytes_max().saturating_sub(4096) / 2;
-        let frame = frame_limit(by_peer.min(self.context.settings.limits.frame_bytes_max));
         let Some(session) = self.session.as_mut().filter(|session| session.job == job) else {
             return;
         };
-        match session.cross.turn(message, frame) {
+        match session.cross.turn(message, session.far) {
             Err(error) => self.fail(ReconcileFault::Malformed(error.to_string())),
             Ok(CrossTurn { next, asking_only, answering_only }) => {
                 session.told = Told { far_only: asking_only, near_only: answering_only };

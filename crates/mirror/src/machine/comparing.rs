@@ -233,7 +233,8 @@ impl Comparison {
     }
 }
 
-fn filter_bytes(filter: &zeolite_proto::Filter) -> usize {
+/// Bytes of a filter on the wire.
+pub(super) fn filter_bytes(filter: &zeolite_proto::Filter) -> usize {
     let mut out = Vec::new();
     filter.push_json(&mut out);
     out.len()
