@@ -128,8 +128,10 @@ impl Committer {
         self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
         let keys_max = keys_max(&inner, &txn)?;
         let events_min = inner.options.purge_events_min;
-        let purged =
-            purge_slice(&inner.tables, &mut txn, done.indexed_through, events_min, keys_max)?;
+        // Not what this very commit has brought into the indexes: until it is published the head
+        // has those keys too, and whoever meets a dead one there looks for its grave.
+        let through = self.indexed_through;
+        let purged = purge_slice(&inner.tables, &mut txn, through, events_min, keys_max)?;
         if !done.is_worth_a_commit && purged == 0 {
             return Ok(false);
         }

@@ -283,8 +283,13 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub(crate) fn read(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self, OpenError> {
+        check_format(tables.meta, txn)?;
+        Self::read_of_any_format(tables, txn)
+    }
+
+    /// The same for a store that may have an older format.
+    pub(crate) fn read_of_any_format(tables: &Tables, txn: &RoTxn<'_>) -> Result<Self, OpenError> {
         let table = tables.meta;
-        check_format(table, txn)?;
         let seq = |name| meta_entry(table, txn, name).map(|bytes| Seq(u64::from_be_bytes(bytes)));
         Ok(Self {
             hash_key: meta_entry(table, txn, meta::HASH_KEY)?,

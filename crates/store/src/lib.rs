@@ -6,6 +6,9 @@
 //! batches durable and moves keys from the head into LMDB in slices. Admitter and committer may
 //! live on different threads; what one admits goes to the other in order.
 //!
+//! Readers [scan](Scan) for what filters match, [count] it, read the log in order, and get
+//! [sets](ReconcileSet) to reconcile with other relays.
+//!
 //! The format is described in `docs/store-format.md`.
 
 mod admission;

@@ -214,7 +214,7 @@ fn built_sets_keep_to_cap_and_limit() {
     for (json, count) in [
         (r#"{"kinds":[1]}"#.to_owned(), 45),
         (format!(r#"{{"authors":["{author}"]}}"#), 60),
-        (r#"{"kinds":[4],"since":5}"#.to_owned(), 9),
+        (r#"{"kinds":[4],"since":5}"#.to_owned(), 8),
         (r#"{"kinds":[9]}"#.to_owned(), 0),
     ] {
         let expected = scanned(store, &filter(&json), &[], NOW);

@@ -201,5 +201,6 @@ fn an_older_format_is_brought_up_to_date() {
     let report = store.check(&mut |_| {}).unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(store.snapshot().unwrap().head.sums.chunks()[0].tallies.all.count, 7);
+    drop(store);
     Store::open_read_only(dir.path()).unwrap();
 }

@@ -39,7 +39,7 @@ impl Snapshot<'_> {
             drop_buried(&self.inner.tables, &self.txn, out)?;
         }
         if !is_right(out) {
-            // What was purged by the commit that ends a drain may be in this head still.
+            // A dead one whose record was damaged has no grave.
             retain(out, |entry| match self.get_unwiped(entry.seq()) {
                 Err(ReadError::Damaged { .. }) => Ok(false),
                 found => Ok(found?.is_some()),

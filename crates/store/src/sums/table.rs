@@ -56,7 +56,7 @@ pub(crate) fn prepare(env: &Env, tables: &Tables, options: &Options) -> Result<(
     if tables.meta.get(&txn, meta::GATED_KINDS.as_bytes())? == Some(&kinds[..]) {
         return Ok(());
     }
-    let through = Meta::read(tables, &txn)?.indexed_through;
+    let through = Meta::read_of_any_format(tables, &txn)?.indexed_through;
     SumsTable::new(tables, &mut txn, options, through).rebuild()?;
     tables.meta.put(&mut txn, meta::GATED_KINDS.as_bytes(), &kinds)?;
     tables.meta.put(&mut txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?;
