@@ -18,4 +18,4 @@ pub use socket::{
     ConnectError, Connector, FrameError, Message, Reader, RelayInformation, SocketEnd, Tls,
     TlsError, Writer,
 };
-pub use worker::{Ended, Mirror, Refusals};
+pub use worker::{Ended, Mirror, PairMirror, Refusals};

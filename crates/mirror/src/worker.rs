@@ -14,18 +14,21 @@
 
 mod jobs;
 mod link;
+mod pair;
 mod refusals;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use zeolite_proto::{Event, EventId, FromRelay};
 
 use self::jobs::Jobs;
 use self::link::{Arrived, Link, LinkEvent};
+pub use self::pair::PairMirror;
 pub use self::refusals::Refusals;
 use crate::address::RelayAddress;
 use crate::local::Local;
@@ -111,6 +114,7 @@ impl<L: Local> Mirror<L> {
             outcome: None,
         };
         let mut is_stopping = false;
+        let mut look = look_at_progress();
         loop {
             worker.carry_out_all();
             if let Some(outcome) = worker.outcome.take() {
@@ -135,15 +139,34 @@ impl<L: Local> Mirror<L> {
                     worker.deadline = None;
                     worker.handle(Input::DeadlineReached);
                 }
-                event = worker.link.next(wants_messages) => worker.heard(event),
+                _ = look.tick() => publish(&worker.progress, worker.machine.progress()),
                 Some(events) = followed.recv() => {
                     for event in events {
                         worker.handle(Input::LocalLive(event));
                     }
                 }
+                event = worker.link.next(wants_messages) => worker.heard(event),
             }
         }
     }
+}
+
+/// When to look where a mirror stands: it says so by itself only while it is catching up.
+fn look_at_progress() -> Interval {
+    let mut look = interval(Duration::from_secs(1));
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    look
+}
+
+/// Tells where a mirror stands, if that has changed.
+fn publish(told: &watch::Sender<Progress>, progress: &Progress) {
+    told.send_if_modified(|told| {
+        let is_new = told != progress;
+        if is_new {
+            told.clone_from(progress);
+        }
+        is_new
+    });
 }
 
 /// Waits for a moment, or for ever.
@@ -176,7 +199,7 @@ impl<L: Local> Worker<L> {
 
     fn arrived(&mut self, arrived: Arrived) {
         if let Arrived::Message(FromRelay::Ok { accepted: false, text, .. }) = &arrived {
-            self.refusals.count_there(text);
+            self.refusals.count_said(false, text);
         }
         self.handle(match arrived {
             Arrived::Message(message) => Input::Received(message),

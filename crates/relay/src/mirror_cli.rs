@@ -136,7 +136,8 @@ pub enum When {
 
 impl When {
     fn parse(text: &str) -> Result<Self, String> {
-        let refuse = || format!("{text:?}: expected seconds since 1970, or an age such as 12h or 30d");
+        let refuse =
+            || format!("{text:?}: expected seconds since 1970, or an age such as 12h or 30d");
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let number: u64 = number.parse().map_err(|_| refuse())?;
@@ -241,11 +242,9 @@ mod tests {
         ] {
             assert!(MirrorCli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
-        for line in [
-            "--filter {\"since\":1} --since 2",
-            "--since 5 --until 4",
-            "--filter {\"kinds\":[]}",
-        ] {
+        for line in
+            ["--filter {\"since\":1} --since 2", "--since 5 --until 4", "--filter {\"kinds\":[]}"]
+        {
             let line = format!("{FROM} --db x {line}");
             let cli = MirrorCli::try_parse_from(line.split(' ')).expect(&line);
             assert!(cli.mirror(100).is_err(), "{line}");

@@ -1,4 +1,5 @@
-//! What `zeolite-mirror` does: a core without sockets, and one mirror over it.
+//! What `zeolite-mirror` does: a core without sockets and one mirror over it, or a mirror between two
+//! relays.
 
 mod report;
 mod status_page;
@@ -12,14 +13,16 @@ use anyhow::{Context, bail};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
-use zeolite_mirror::{Ended, Mirror};
+use zeolite_mirror::{Ended, Mirror, PairMirror, RelayAddress, Settings};
 use zeolite_store::OpenError;
 
 use self::report::Reporter;
+use self::status_page::Told;
 use crate::clock;
 use crate::commands::{Exit, FAILED, environment, output};
 use crate::config::{Config, Layers, MirrorConfig, resolve};
 use crate::core::Core;
+use crate::metrics::Metrics;
 use crate::mirror::settings::{connector, settings};
 use crate::mirror::status::measure;
 use crate::mirror::{MirrorStatus, StoreSide};
@@ -67,10 +70,10 @@ fn read(path: &Path) -> anyhow::Result<(String, String)> {
 
 fn run(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow::Result<Exit> {
     log_to_stderr(config)?;
-    if cli.into.is_some() {
-        bail!("--into is not served");
+    match &cli.into {
+        Some(into) => into_relay(cli, mirror, into),
+        None => into_store(cli, mirror, config),
     }
-    into_store(cli, mirror, config)
 }
 
 fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
@@ -94,13 +97,10 @@ fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow
     })?;
     let stop = stop_on_signal(core.runtime())?;
     let (status, progress) = MirrorStatus::new(mirror);
-    let mut settings = settings(mirror);
-    settings.once = cli.once || cli.dry_run;
-    settings.dry_run = cli.dry_run;
     let running = Mirror {
         address: mirror.address.clone(),
         connector,
-        settings,
+        settings: settings_of(cli, mirror),
         local: Arc::new(StoreSide::new(&core)),
         progress,
     };
@@ -108,8 +108,13 @@ fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow
     let reporter = Reporter::new(cli.json, status.clone(), start);
     core.spawn(reporter.clone().watch());
     if let Some(address) = cli.listen {
-        let served = status_page::bind(address, Arc::clone(core.hub()), status);
-        core.spawn(core.runtime().block_on(served)?);
+        let (metrics, health) = (Arc::clone(core.hub()), Arc::clone(core.hub()));
+        let told = Told {
+            metrics: Box::new(move || metrics.render_metrics()),
+            is_healthy: Box::new(move || health.is_writable()),
+            status,
+        };
+        core.spawn(core.runtime().block_on(status_page::bind(address, told))?);
     }
     let failed = core.failed.clone();
     let ended = core.runtime().block_on(async {
@@ -123,6 +128,46 @@ fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow
     let ended = ended.context("a thread panicked; see the log")?;
     reporter.finish(&ended)?;
     conclude(&ended, &stop)
+}
+
+/// Between two relays. Nothing is kept here, so there is no core.
+fn into_relay(cli: &MirrorCli, mirror: &MirrorConfig, into: &RelayAddress) -> anyhow::Result<Exit> {
+    let start = Instant::now();
+    let runtime = Runtime::new().context("start the runtime")?;
+    let stop = stop_on_signal(&runtime)?;
+    let (status, progress) = MirrorStatus::new(mirror);
+    let connect = |address: &RelayAddress| {
+        let connector = connector(address.is_tls(), cli.ca.as_deref())?;
+        anyhow::Ok((address.clone(), connector))
+    };
+    let running = PairMirror {
+        from: connect(&mirror.address)?,
+        into: connect(into)?,
+        settings: settings_of(cli, mirror),
+        clock: clock::now,
+        progress,
+    };
+    let metrics = Arc::new(Metrics::new());
+    runtime.spawn(measure(Arc::clone(&metrics), status.clone()));
+    let reporter = Reporter::new(cli.json, status.clone(), start);
+    runtime.spawn(reporter.clone().watch());
+    if let Some(address) = cli.listen {
+        let told = Told {
+            metrics: Box::new(move || metrics.render()),
+            is_healthy: Box::new(|| true),
+            status,
+        };
+        runtime.spawn(runtime.block_on(status_page::bind(address, told))?);
+    }
+    let ended = runtime.block_on(running.run(stop.clone()));
+    runtime.shutdown_background();
+    reporter.finish(&ended)?;
+    conclude(&ended, &stop)
+}
+
+fn settings_of(cli: &MirrorCli, mirror: &MirrorConfig) -> Settings {
+    let once = cli.once || cli.dry_run;
+    Settings { once, dry_run: cli.dry_run, ..settings(mirror) }
 }
 
 fn conclude(ended: &Ended, stop: &CancellationToken) -> anyhow::Result<Exit> {

@@ -43,10 +43,12 @@ impl Refusals {
         *self.here.entry(reason).or_default() += 1;
     }
 
-    /// Counts a refusal of the upstream by the word before its colon.
-    pub(super) fn count_there(&mut self, text: &str) {
+    /// Counts what a relay said when it refused an event, by the word before the colon. `is_here`
+    /// if it stands in the place of the local side.
+    pub(super) fn count_said(&mut self, is_here: bool, text: &str) {
         let word = text.split(':').next().unwrap_or_default();
         let word = WORDS.into_iter().find(|known| *known == word).unwrap_or("other");
-        *self.there.entry(word).or_default() += 1;
+        let side = if is_here { &mut self.here } else { &mut self.there };
+        *side.entry(word).or_default() += 1;
     }
 }

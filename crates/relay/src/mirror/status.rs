@@ -39,12 +39,7 @@ impl MirrorStatus {
             Direction::Both => "from and to",
         };
         let trouble = progress.trouble.as_deref().map(|why| format!(" ({why})"));
-        format!(
-            "{arrow} {}: {}{}",
-            self.url,
-            progress.phase.name(),
-            trouble.unwrap_or_default()
-        )
+        format!("{arrow} {}: {}{}", self.url, progress.phase.name(), trouble.unwrap_or_default())
     }
 }
 

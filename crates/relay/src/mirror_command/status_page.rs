@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,17 +15,22 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::hub::Hub;
 use crate::mirror::MirrorStatus;
 
 /// How long one connection of a monitor may take.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
+/// What is told to monitors.
+pub(super) struct Told {
+    pub(super) metrics: Box<dyn Fn() -> String + Send + Sync>,
+    pub(super) is_healthy: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(super) status: MirrorStatus,
+}
+
 /// Listens, and gives what answers for as long as it is polled.
 pub(super) async fn bind(
     address: SocketAddr,
-    hub: Arc<Hub>,
-    status: MirrorStatus,
+    told: Told,
 ) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("listen on {address}"))?;
@@ -36,15 +40,15 @@ pub(super) async fn bind(
         loop {
             // One connection at a time: monitors ask seldom, and nobody else should ask.
             if let Ok((socket, _)) = listener.accept().await {
-                _ = timeout(REQUEST_MAX, serve(socket, &hub, &status)).await;
+                _ = timeout(REQUEST_MAX, serve(socket, &told)).await;
             }
         }
     })
 }
 
-async fn serve(socket: TcpStream, hub: &Hub, status: &MirrorStatus) {
+async fn serve(socket: TcpStream, told: &Told) {
     let service = service_fn(|request| {
-        let answer = answer(&request, hub, status);
+        let answer = answer(&request, told);
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut http = http1::Builder::new();
@@ -54,11 +58,11 @@ async fn serve(socket: TcpStream, hub: &Hub, status: &MirrorStatus) {
     }
 }
 
-fn answer(request: &Request<Incoming>, hub: &Hub, status: &MirrorStatus) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, told: &Told) -> Response<Full<Bytes>> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let (code, text) = match request.uri().path() {
-        "/metrics" if is_read => (StatusCode::OK, hub.render_metrics()),
-        "/health" if is_read && hub.is_writable() => (StatusCode::OK, status.line() + "\n"),
+        "/metrics" if is_read => (StatusCode::OK, (told.metrics)()),
+        "/health" if is_read && (told.is_healthy)() => (StatusCode::OK, told.status.line() + "\n"),
         "/health" if is_read => {
             (StatusCode::SERVICE_UNAVAILABLE, "the store takes no events\n".to_owned())
         }

@@ -1,0 +1,13 @@
+//! The mirror over real sockets: between relays of ours, with independent peers, over TLS, against
+//! upstreams that refuse, and through crashes.
+
+#![allow(missing_docs, reason = "a test crate has no callers")]
+
+mod directions;
+mod fake;
+mod independent;
+mod kills;
+mod pairs;
+mod refusals;
+mod support;
+mod tls;
