@@ -19,6 +19,7 @@ pub struct Reading {
     running_s: f64,
     rss_bytes: u64,
     rss_peak_bytes: u64,
+    anonymous_bytes: u64,
     written_bytes: u64,
     switches: u64,
 }
@@ -45,6 +46,7 @@ impl Reading {
             running_s: running_s(pid),
             rss_bytes: 1024 * line(&status, "VmRSS:"),
             rss_peak_bytes: 1024 * line(&status, "VmHWM:"),
+            anonymous_bytes: 1024 * line(&status, "RssAnon:"),
             written_bytes: line(&io, "write_bytes:"),
             switches: switches(pid),
         })
@@ -53,6 +55,11 @@ impl Reading {
     /// Resident memory, in bytes.
     pub fn rss_bytes(&self) -> u64 {
         self.rss_bytes
+    }
+
+    /// Resident memory that is not pages of files, in bytes.
+    pub fn anonymous_bytes(&self) -> u64 {
+        self.anonymous_bytes
     }
 
     /// What was spent since `earlier`, over this many events.
@@ -69,6 +76,7 @@ impl Reading {
             cpu_us_per_event: if events == 0 { 0.0 } else { 1e6 * cpu_s / events as f64 },
             rss_bytes: self.rss_bytes,
             rss_peak_bytes: self.rss_peak_bytes,
+            anonymous_bytes: self.anonymous_bytes,
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
             switches: self.switches.saturating_sub(earlier.switches),
         }

@@ -14,6 +14,7 @@ mod flood;
 mod ledger;
 mod listing;
 mod live;
+mod memory;
 mod notes;
 mod pace;
 mod publish;

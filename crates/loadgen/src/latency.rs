@@ -42,11 +42,6 @@ impl Recorder {
         self.nanoseconds.saturating_record(nanoseconds.clamp(1, HOUR_NS));
     }
 
-    /// Adds everything that another recorder collected.
-    pub fn merge(&mut self, other: &Self) {
-        self.nanoseconds.add(&other.nanoseconds).expect("both have the same bounds");
-    }
-
     /// Samples so far.
     pub fn count(&self) -> u64 {
         self.nanoseconds.len()

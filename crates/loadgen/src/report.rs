@@ -160,6 +160,10 @@ pub struct Cost {
     pub rss_bytes: u64,
     /// The largest resident memory since the process began.
     pub rss_peak_bytes: u64,
+    /// The part of the resident memory that is not pages of files: a store that is mapped into
+    /// memory counts in the others and not here.
+    #[serde(default)]
+    pub anonymous_bytes: u64,
     /// Bytes given to the disk.
     pub written_bytes: u64,
     /// Context switches, voluntary and not.

@@ -13,6 +13,7 @@ use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
+use super::spec::positive;
 use crate::cost::Reading;
 use crate::report::Report;
 use crate::row::Row;
@@ -47,6 +48,7 @@ pub fn run(target: &Target, spec: &Spec, emit: &mut dyn FnMut(Report)) {
 }
 
 async fn measure(target: &Target, spec: &Spec, row: &mut Row) -> Result<(), DriveError> {
+    positive(&[("sockets", spec.sockets as f64)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let sockets = spec.sockets;
     let authors = authors(sockets);

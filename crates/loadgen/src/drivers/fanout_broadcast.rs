@@ -13,6 +13,7 @@ use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
+use super::spec::positive;
 use crate::report::Report;
 use crate::row::Row;
 use crate::target::Target;
@@ -71,6 +72,7 @@ async fn measure(
     phase: Phase,
     row: &mut Row,
 ) -> Result<(), DriveError> {
+    positive(&[("subscribers", phase.subscribers as f64), ("rate", phase.rate)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let author = authors(1);
     let notes = Arc::new(Notes::new(&author, phase.events, spec.content_bytes, |_| 0));

@@ -14,6 +14,7 @@ use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
+use super::spec::positive;
 use crate::report::Report;
 use crate::row::Row;
 use crate::target::Target;
@@ -60,6 +61,7 @@ async fn measure(
     churners: usize,
     row: &mut Row,
 ) -> Result<(), DriveError> {
+    positive(&[("subscribers", spec.subscribers as f64), ("rate", spec.rate)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let subscribers = spec.subscribers;
     let authors = authors(subscribers);

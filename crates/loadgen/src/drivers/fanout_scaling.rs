@@ -13,6 +13,7 @@ use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
+use super::spec::positive;
 use crate::report::Report;
 use crate::row::Row;
 use crate::target::Target;
@@ -56,6 +57,7 @@ async fn measure(
     subscribers: usize,
     row: &mut Row,
 ) -> Result<(), DriveError> {
+    positive(&[("subscribers", subscribers as f64), ("rate", spec.rate)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let authors = authors(subscribers);
     // A step that shares no factor with the number visits every subscriber, in no local order.

@@ -16,6 +16,7 @@ use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
+use super::spec::positive;
 use crate::report::Report;
 use crate::row::Row;
 use crate::target::Target;
@@ -101,6 +102,7 @@ async fn measure(
     events: usize,
     row: &mut Row,
 ) -> Result<(), DriveError> {
+    positive(&[("rate", rate_per_s)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let notes = Arc::new(fresh_notes(spec, events));
     let first = SHAPE.connections;

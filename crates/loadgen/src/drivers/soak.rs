@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use tokio::task::{JoinSet, spawn_local};
+use tokio::task::JoinSet;
 
 use super::ask::Asker;
 use super::churn::Churn;
@@ -14,18 +14,16 @@ use super::crowd::Crowd;
 use super::error::DriveError;
 use super::ledger::Audience;
 use super::live::Live;
+use super::memory::Memory;
 use super::notes::{Notes, authors};
 use super::pace::Schedule;
 use super::publish::Publisher;
 use super::runtime::{SETTLE, block_on, wait_for};
-use crate::cost::Reading;
+use super::spec::positive;
 use crate::latency::Recorder;
-use crate::report::{Point, Report};
+use crate::report::Report;
 use crate::row::Row;
 use crate::target::Target;
-
-/// The first part of the run, in which caches fill, does not count for the slope.
-const WARM_SHARE: f64 = 0.25;
 
 /// Events of an answer at most.
 const ANSWER_EVENTS: usize = 20;
@@ -66,6 +64,7 @@ pub fn run(target: &Target, spec: &Spec, emit: &mut dyn FnMut(Report)) {
 }
 
 async fn measure(target: &Target, spec: &Spec, row: &mut Row) -> Result<(), DriveError> {
+    positive(&[("subscribers", spec.subscribers as f64), ("rate", spec.rate)])?;
     let silence = Duration::from_secs(spec.silence_s);
     let subscribers = spec.subscribers;
     let authors = authors(subscribers);
@@ -183,66 +182,5 @@ impl Answering {
         if let Some(text) = refusals.first() {
             row.warn(format!("an answer was refused: {text}"));
         }
-    }
-}
-
-/// The relay's memory, once a second.
-struct Memory {
-    points: Rc<RefCell<Vec<Point>>>,
-    task: tokio::task::AbortHandle,
-}
-
-impl Memory {
-    fn watch(target: &Target, begin: Instant) -> Self {
-        let points = Rc::new(RefCell::new(Vec::new()));
-        let (pid, collected) = (target.pid, points.clone());
-        let task = spawn_local(async move {
-            let mut seconds = tokio::time::interval(Duration::from_secs(1));
-            while let Some(reading) = pid.and_then(Reading::of) {
-                seconds.tick().await;
-                let at_s = begin.elapsed().as_secs_f64();
-                collected.borrow_mut().push(Point { at_s, value: reading.rss_bytes() as f64 });
-            }
-        });
-        Self { points, task: task.abort_handle() }
-    }
-
-    fn report(&self, row: &mut Row, seconds: f64) {
-        self.task.abort();
-        let points = self.points.take();
-        let warm: Vec<_> =
-            points.iter().filter(|point| point.at_s > WARM_SHARE * seconds).copied().collect();
-        if let Some(slope) = slope(&warm) {
-            row.figure("rss_slope_bytes_per_s", slope);
-        }
-        row.series("rss_bytes", points);
-    }
-}
-
-/// The slope of the line with the least squares.
-fn slope(points: &[Point]) -> Option<f64> {
-    let n = points.len() as f64;
-    let mean = |value: fn(&Point) -> f64| points.iter().map(value).sum::<f64>() / n;
-    let (x, y) = (mean(|point| point.at_s), mean(|point| point.value));
-    let (mut over, mut under) = (0.0, 0.0);
-    for point in points {
-        over += (point.at_s - x) * (point.value - y);
-        under += (point.at_s - x).powi(2);
-    }
-    (under > 0.0).then(|| over / under)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slopes_are_of_the_straight_line() {
-        let line: Vec<_> = (0..10)
-            .map(|n| Point { at_s: f64::from(n), value: 5.0 + 3.0 * f64::from(n) })
-            .collect();
-        assert!((slope(&line).unwrap() - 3.0).abs() < 1e-9);
-        assert_eq!(slope(&line[..1]), None);
-        assert_eq!(slope(&[]), None);
     }
 }
