@@ -25,7 +25,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  zeolite-load corpus generate --events 1000000 --out network.ndjson   about 2.3 GB
+  zeolite-load corpus generate --events 1000000 --out network.ndjson   about 2.2 GB
   zeolite-load corpus import events.jsonl.zst --out mine.ndjson        a corpus of your own events
   zeolite-load corpus inspect mine.ndjson                              what is in it
   zeolite-load corpus verify network.ndjson                            every id, signature, order, manifest

@@ -116,6 +116,10 @@ impl<S: Story> Composer<S> {
         let mut rng = Rng::new(self.seed, Purpose::Event, u64::from(number) | attempt << 32);
         self.body.clear();
         let composed = self.story.compose(number, ahead.as_ref(), &mut rng, &mut self.body);
+        if attempt > 0 {
+            // Not everything that is drawn again comes out another way.
+            self.body.tag("nonce", attempt.to_string().as_bytes());
+        }
         let head = Head {
             pubkey: self.keys[composed.key as usize].pubkey(),
             created_at: self.story.created_at(number),
@@ -148,5 +152,60 @@ impl<S: Story> Iterator for Composer<S> {
             }
         }
         (!unsigned.batch.is_empty()).then_some(unsigned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tells the same again and again, four times a second.
+    struct Parrot;
+
+    impl Story for Parrot {
+        fn events(&self) -> u32 {
+            9
+        }
+
+        fn created_at(&self, number: u32) -> Timestamp {
+            Timestamp(u64::from(number / 4))
+        }
+
+        /// The third event speaks of the sixth.
+        fn ahead(&self, number: u32) -> Option<u32> {
+            (number == 2).then_some(5)
+        }
+
+        fn compose(
+            &mut self,
+            _: u32,
+            ahead: Option<&Ahead>,
+            _: &mut Rng,
+            body: &mut Body,
+        ) -> Composed {
+            if let Some(ahead) = ahead {
+                body.hex_tag("e", &ahead.id.0);
+            }
+            Composed::new(0, Kind::TEXT_NOTE)
+        }
+
+        fn remember(&mut self, _: u32, _: &Composed, _: EventId) {}
+    }
+
+    /// No two events are one, they are in order, and what was named ahead is there.
+    #[test]
+    fn repetitions_become_different_events() {
+        let keys = vec![Author::new(1, 0)].into();
+        let batches: Vec<_> = Composer::new(Parrot, 1, keys).collect();
+        let events: Vec<_> = batches.iter().flat_map(|unsigned| unsigned.batch.iter()).collect();
+        let places: Vec<_> = events.iter().map(|event| (event.created_at, event.id)).collect();
+        assert_eq!(places.len(), 9);
+        assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{places:?}");
+        let names = |event: &str| -> usize {
+            events.iter().filter(|e| String::from_utf8_lossy(e.json()).contains(event)).count()
+        };
+        // Each in its own id, and the sixth in the tag of the third as well.
+        let second: Vec<_> = places[4..8].iter().map(|(_, id)| names(&id.to_string())).collect();
+        assert_eq!(second.iter().sum::<usize>(), 5, "{second:?}");
     }
 }

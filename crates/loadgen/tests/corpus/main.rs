@@ -3,5 +3,6 @@
 #![allow(missing_docs, reason = "a test crate has no callers")]
 
 mod bytes;
+mod command_line;
 mod effective;
 mod files;

@@ -11,7 +11,7 @@ use crate::corpus::text::{LATIN, push_base64, push_link};
 
 const ABOUT: Spread = Spread { median: 120, deviation: 120, max: 3_000 };
 /// Follows of an author at the end of the corpus.
-const FOLLOWS: Spread = Spread { median: 230, deviation: 190, max: 2_000 };
+const FOLLOWS: Spread = Spread { median: 250, deviation: 190, max: 2_000 };
 const ARTICLE: Spread = Spread { median: 5_000, deviation: 130, max: 60_000 };
 const TITLE: Spread = Spread { median: 40, deviation: 60, max: 200 };
 const SUMMARY: Spread = Spread { median: 200, deviation: 100, max: 2_000 };
