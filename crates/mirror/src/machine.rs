@@ -286,7 +286,10 @@ impl Machine {
         match message {
             FromRelay::Event { sub, event } => {
                 if self.tail.owns(&sub) {
-                    self.tail.take(event, context);
+                    // An echo may come before its `OK`.
+                    if !self.roads.upload.is_sending(&event.view().id()) {
+                        self.tail.take(event, context);
+                    }
                 } else if self.roads.download.owns(&sub) {
                     self.roads.download.take(&sub, event, context);
                 } else if self.catch_up.owns_page(&sub) {

@@ -165,6 +165,11 @@ impl Upload {
         self.catch_up -= usize::from(origin != Origin::Live);
     }
 
+    /// Whether this event is on its way up, and so no news from above.
+    pub(super) fn is_sending(&self, id: &EventId) -> bool {
+        self.busy.contains(id)
+    }
+
     /// Ids that wait.
     pub(super) fn waiting(&self) -> usize {
         self.catch_up

@@ -36,6 +36,8 @@ pub(crate) struct Habits {
     pub hidden: HashSet<EventId>,
     /// Refused for good when sent up.
     pub unwelcome: HashSet<EventId>,
+    /// Taken with `OK true` when sent up, and never seen again.
+    pub(crate) swallowed: HashSet<EventId>,
     /// An `OK false` for the moment.
     pub is_too_fast: u32,
     /// An event that nobody asked for.
@@ -60,6 +62,7 @@ impl Default for Habits {
             gives_hints: false,
             hidden: HashSet::new(),
             unwelcome: HashSet::new(),
+            swallowed: HashSet::new(),
             is_too_fast: 0,
             lies: 0,
             ends_early: 0,

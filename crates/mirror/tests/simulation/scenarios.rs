@@ -231,6 +231,62 @@ fn refused_ids_are_remembered() {
     assert!(later.gone <= 5 * 11, "{} times asked in vain", later.gone);
 }
 
+/// A relay that says yes and keeps nothing gets an event twice, and not at every audit again.
+#[test]
+fn swallowed_events_are_not_sent_for_ever() {
+    let events = notes(10);
+    let swallowed = events.iter().map(|event| event.view().id()).collect();
+    let habits = Habits { swallowed, ..Habits::default() };
+    let mut rng = TestRng::seed_from_u64(9);
+    let mut world = World::new(settings(Direction::Up, Mode::Auto), habits, &mut rng);
+    events.iter().for_each(|event| _ = world.local.store.publish(event));
+    world.run(MINUTE * 60 * 10);
+    assert_eq!(world.machine.progress().counts.sent, 20);
+    assert_eq!(world.phase, Phase::Live);
+}
+
+/// Issue 5: what came from the upstream does not go back, and what went up is no news when it
+/// comes back.
+#[test]
+fn echoes_are_suppressed() {
+    let mut rng = TestRng::seed_from_u64(9);
+    let both = settings(Direction::Both, Mode::Auto);
+    let mut world = World::new(both, Habits::default(), &mut rng);
+    for (at, event) in notes(40).into_iter().enumerate() {
+        let time = MINUTE + Duration::from_secs(at as u64);
+        if at % 2 == 0 {
+            world.publish_here_at(time, event);
+        } else {
+            world.publish_there_at(time, event);
+        }
+    }
+    world.run(MINUTE * 50);
+    assert_eq!(world.unexplained(&Filter::default()), (0, 0));
+    let counts = &world.machine.progress().counts;
+    assert_eq!((counts.sent, counts.accepted, counts.stored), (20, 20, 20));
+    // 20 of its own, 20 of the upstream's, and no echo.
+    assert_eq!(world.local.store.taken, 40);
+}
+
+/// M-06, case 25: what was not asked for is not taken in, on whichever subscription it comes, and
+/// trust changes nothing about it.
+#[test]
+fn lies_are_dropped() {
+    let mut factory = Factory::unsigned(4);
+    for (mode, trusted) in [(Mode::Auto, true), (Mode::Req, true), (Mode::Auto, false)] {
+        let habits = Habits { lies: 1, ..Habits::default() };
+        let mut rng = TestRng::seed_from_u64(9);
+        let scope = filter(r#"{"kinds":[1]}"#);
+        let down = settings(Direction::Down, mode);
+        let mut world = World::new(Settings { filter: scope, trusted, ..down }, habits, &mut rng);
+        world.upstream.lie = Some(parse(&factory.draft(1).kind(30_000).build()));
+        notes(20).iter().for_each(|event| _ = world.upstream.store.publish(event));
+        world.run(MINUTE);
+        assert_eq!(world.local.store.query(&Filter::default()).len(), 20, "{mode:?}");
+        assert!(world.machine.progress().counts.unasked >= 20, "{mode:?}");
+    }
+}
+
 /// Case 70: a local side that takes 50 events a second never has more than the bound to answer, and
 /// the mirror does not run into its own idle limit.
 #[test]

@@ -97,6 +97,8 @@ impl Upstream {
             Err(Reason::new(Prefix::RateLimited, "slow down"))
         } else if self.habits.unwelcome.contains(&id) {
             Err(Reason::blocked("not here"))
+        } else if self.habits.swallowed.contains(&id) {
+            Ok(None)
         } else {
             match self.store.publish(event) {
                 Verdict::Stored | Verdict::Ephemeral => {
