@@ -1,6 +1,6 @@
 //! What the child is asked.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use zeolite_proto::{Event, PubKey, Timestamp};
 
