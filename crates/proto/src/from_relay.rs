@@ -281,7 +281,7 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Loose, E> {
-        let is_whole = number >= 0.0 && number < 1e15 && number.fract() == 0.0;
+        let is_whole = (0.0..1e15).contains(&number) && number.fract() == 0.0;
         Ok(if is_whole { Loose::Number(number as u64) } else { Loose::Nothing })
     }
 
