@@ -200,17 +200,19 @@ fn what_comes_with_the_upgrade_request_is_read() {
 }
 
 /// Case 57: with Nagle's algorithm on either side, a CLOSE, which has no answer, would hold back
-/// the next REQ for 40 ms.
+/// the next REQ for 40 ms, nearly each time. A busy machine is as slow now and then.
 #[test]
 fn close_does_not_delay_the_next_req() {
     let relay = relay(|_| {});
     let mut client = relay.client();
-    let start = std::time::Instant::now();
-    const ROUNDS: u32 = 50;
-    for _ in 0..ROUNDS {
-        client.query("a", &json!({"limit": 20}));
-        client.send(&json!(["CLOSE", "a"]));
-    }
-    let each = start.elapsed() / ROUNDS;
-    assert!(each.as_millis() < 30, "{each:?} for one REQ and CLOSE");
+    let mut rounds: Vec<_> = (0..50)
+        .map(|_| {
+            let start = std::time::Instant::now();
+            client.query("a", &json!({"limit": 20}));
+            client.send(&json!(["CLOSE", "a"]));
+            start.elapsed()
+        })
+        .collect();
+    rounds.sort();
+    assert!(rounds[25].as_millis() < 30, "{rounds:?} for one REQ and CLOSE");
 }
