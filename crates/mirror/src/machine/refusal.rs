@@ -32,7 +32,7 @@ const SIZE_WORDS: [&str; 12] = [
 ];
 
 /// Words that ask for patience. They are looked for after those of size.
-const BUSY_WORDS: [&str; 14] = [
+const BUSY_WORDS: [&str; 17] = [
     "rate-limit",
     "rate limit",
     "ratelimit",
@@ -42,6 +42,9 @@ const BUSY_WORDS: [&str; 14] = [
     "too many subscriptions",
     "too many sessions",
     "too many connections",
+    "open subscriptions",
+    "subscription limit",
+    "max subscriptions",
     "too fast",
     "slow down",
     "try again",
@@ -123,6 +126,7 @@ mod tests {
             ("rate-limited: slow down", None, Busy),
             ("error: too many concurrent NEG requests", None, Busy),
             ("blocked: too many open sessions", None, Busy),
+            ("blocked: more than 20 open subscriptions", None, Busy),
             ("auth-required: log in first", None, Auth),
             ("restricted: members only", None, Auth),
             ("closed: timed out", None, Ended),
