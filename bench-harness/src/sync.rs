@@ -168,8 +168,8 @@ fn once(
     finish(&mut process, "the sync command", time_max)?;
     let seconds = start.elapsed().as_secs_f64();
     let (local, served) = (local.stop(), served.stop());
-    let mut report = Report::default();
-    report.window = Some(Window { from_unix_ms, to_unix_ms: unix_ms() });
+    let window = Some(Window { from_unix_ms, to_unix_ms: unix_ms() });
+    let mut report = Report { window, ..Report::default() };
     report.params.insert("mechanism".to_owned(), case.mechanism.name().into());
     report.params.insert("direction".to_owned(), case.direction.name().into());
     report.figures.insert("seconds".to_owned(), seconds);
