@@ -1,6 +1,6 @@
 //! Corpora: seeded, deterministic to the byte, signed; or taken from files of real events.
 //!
-//! [`Spec`] names a corpus; [`generate`] makes it as a stream of [`Batch`]es in corpus order, signed on
+//! [`Spec`] names a corpus; [`generate()`] makes it as a stream of [`Batch`]es in corpus order, signed on
 //! all cores, and [`Corpus`] holds a small one in memory. A corpus on disk is NDJSON with a
 //! [`Manifest`] beside it; [`Stored`] streams it again. The [`EffectiveSet`] says what a relay must hold
 //! after it has taken all of it. `docs/benchmarks/CORPORA.md` describes the shapes.
