@@ -26,6 +26,14 @@ struct Samples {
     anonymous: Vec<Point>,
 }
 
+impl Samples {
+    fn push(&mut self, at_s: f64, reading: &Reading) {
+        let point = |bytes: u64| Point { at_s, value: bytes as f64 };
+        self.rss.push(point(reading.rss_bytes()));
+        self.anonymous.push(point(reading.anonymous_bytes()));
+    }
+}
+
 impl Memory {
     /// Looks once a second from here on, if the process is known.
     pub(crate) fn watch(target: &Target, begin: Instant) -> Self {
@@ -34,12 +42,7 @@ impl Memory {
         let task = spawn_local(async move {
             let mut seconds = tokio::time::interval(Duration::from_secs(1));
             while let Some(reading) = pid.and_then(Reading::of) {
-                let at_s = begin.elapsed().as_secs_f64();
-                let point = |bytes: u64| Point { at_s, value: bytes as f64 };
-                let mut samples = collected.borrow_mut();
-                samples.rss.push(point(reading.rss_bytes()));
-                samples.anonymous.push(point(reading.anonymous_bytes()));
-                drop(samples);
+                collected.borrow_mut().push(begin.elapsed().as_secs_f64(), &reading);
                 seconds.tick().await;
             }
         });

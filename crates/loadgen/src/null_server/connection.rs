@@ -12,6 +12,9 @@ use super::register::Register;
 use crate::limits::{HANDSHAKE_BYTES_MAX, READ_BYTES};
 use crate::socket::{Deframer, Incoming, Opcode, Side, find_member, push_plain, push_plain_parts};
 
+/// The buffer of a connection that has not sent much at a time.
+const IDLE_BYTES: usize = 4096;
+
 /// Bytes that wait for a client. What its socket does not take is kept and written with what comes
 /// next, or when it next says something: nothing here waits for a reader.
 pub(super) struct Outbox {
@@ -66,10 +69,9 @@ impl Connection {
             Rc::new(Outbox { write, waiting: RefCell::default(), is_listed: Cell::new(false) });
         let connection = Self { outbox, register };
         let mut deframer = Deframer::new(Side::Server);
-        // Idle sockets share no buffer here: a small one that grows with what clients send.
-        let mut buffer = Vec::new();
+        // A small buffer for the many that say little, a large one after the first full read.
+        let mut buffer = vec![0; IDLE_BYTES];
         loop {
-            buffer.resize(if buffer.is_empty() { 4096 } else { READ_BYTES }, 0);
             let length = read.read(&mut buffer).await?;
             if length == 0 {
                 return Ok(());
@@ -83,8 +85,8 @@ impl Connection {
             };
             let fed = deframer.feed(&mut buffer[..length], &mut on);
             fed.map_err(io::Error::other)?;
-            if length < 4096 {
-                buffer.clear();
+            if length == buffer.len() {
+                buffer.resize(READ_BYTES, 0);
             }
             connection.register.flush();
             connection.outbox.drain().await?;

@@ -77,7 +77,7 @@ fn fanout_broadcast() {
             (Double(20), "doubled"),
             (WrongId(20), "stray"),
             (Forget(20), "deliveries"),
-            (Disconnect(20), "lost_sockets"),
+            (Disconnect(20), "error"),
             (WrongOk(20), "stray_answers"),
         ],
     );
@@ -138,7 +138,7 @@ fn visible() {
         &[
             (Forget(20), "error"),
             (Double(20), "wrong_answers"),
-            (WrongId(20), "wrong_answers"),
+            (WrongId(13), "wrong_answers"),
             (NoEose, "error"),
             (Disconnect(20), "error"),
         ],

@@ -39,9 +39,11 @@ impl<'w> Expected<'w> {
         };
         let candidates: Vec<_> = self.matching.iter().filter(counts).collect();
         let length = candidates.len().min(self.limit);
-        let cut = (candidates.len() > self.limit)
-            .then(|| candidates[length - 1].0.view().created_at())
-            .unwrap_or(Timestamp(0));
+        let cut = if candidates.len() > self.limit {
+            candidates[length - 1].0.view().created_at()
+        } else {
+            Timestamp(0)
+        };
         let may: HashSet<_> = candidates
             .iter()
             .filter(|(event, _)| event.view().created_at() >= cut)
