@@ -55,7 +55,7 @@ fn the_null_server_measures_the_generator() {
     let rows = run(&line, relay.url(), disk());
     assert_eq!(rows.len(), 2);
     for row in rows {
-        let others: Vec<_> = faults(&[row.clone()]);
+        let others = faults(std::slice::from_ref(&row));
         assert!(others.iter().all(|fault| fault.starts_with("ratio")), "{others:?}");
         assert!(row.figures["null_per_s"] > 0.0 && row.figures["ratio"] > 0.0);
     }
