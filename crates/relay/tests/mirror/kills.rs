@@ -102,8 +102,8 @@ fn kills_heal() {
     let above = Arc::new(Mutex::new(upstream.url.clone()));
     let below = Arc::new(Mutex::new(sink.url.clone()));
     let publishers = [
-        traffic(Arc::clone(&above), notes(53, BASE + 5000, 3000), Arc::clone(&stop)),
-        traffic(Arc::clone(&below), notes(54, BASE + 9000, 3000), Arc::clone(&stop)),
+        traffic(Arc::clone(&above), notes(53, BASE + 5000, 1500), Arc::clone(&stop)),
+        traffic(Arc::clone(&below), notes(54, BASE + 9000, 1500), Arc::clone(&stop)),
     ];
     let mut rng = SmallRng::seed_from_u64(5);
     for kill in ["cut", "upstream", "cut", "sink", "cut", "upstream", "cut"] {
