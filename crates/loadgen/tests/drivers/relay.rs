@@ -98,7 +98,7 @@ impl World {
     /// True every `every`th time that a lying relay gets a chance to lie.
     pub(crate) fn lies_now(&self, every: u64) -> bool {
         self.counted.set(self.counted.get() + 1);
-        self.counted.get() % every == 0
+        self.counted.get().is_multiple_of(every)
     }
 
     /// Stores an event unless it is there.
