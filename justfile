@@ -84,6 +84,10 @@ bench-schnorr:
 differential-schnorr:
     cargo run --release -p zeolite-schnorr --example differential -- 10000000
 
+# Fuzz the batch verifier until it is stopped; needs cargo-fuzz (`cargo install cargo-fuzz`) and no other compiler
+fuzz-schnorr:
+    cd crates/schnorr && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none batch
+
 # The filter index against the naive loop, 1k to 1M filters
 bench-index:
     cargo bench -p zeolite-filter-index
