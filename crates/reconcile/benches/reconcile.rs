@@ -4,6 +4,9 @@
 //! initiator has and needs is exactly the difference of the sets.
 #![allow(clippy::print_stdout, reason = "a benchmark reports")]
 
+use std::fs;
+use std::sync::LazyLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
@@ -21,7 +24,8 @@ fn main() {
     let short = std::env::args().any(|arg| arg == "--short");
     let (items, runs) = if short { (20_000, 1) } else { (1_000_000, 3) };
     println!(
-        "{items} items on a side, frames of {FRAME_BYTES_MAX} bytes, fastest of {runs}\n\n\
+        "{items} items on a side, frames of {FRAME_BYTES_MAX} bytes, processor time, fastest of \
+         {runs}\n\n\
          | sets | peers | server ms | client ms | rounds | kB up | kB down | have | need |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|"
     );
@@ -190,10 +194,20 @@ fn report(
 
 /// Adds what `work` takes to `total`.
 fn timed<T>(total: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
+    let start = processor_time();
     let result = work();
-    *total += start.elapsed();
+    *total += processor_time() - start;
     result
+}
+
+/// The processor time of this thread, so that a busy machine does not count; where Linux does not say,
+/// the time of day. The kernel brings its count up to date when a thread yields.
+fn processor_time() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    thread::yield_now();
+    let counts = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = counts.split(' ').next().and_then(|count| count.parse().ok());
+    nanoseconds.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
 fn zeolite(ours: &[Item], theirs: &[Item]) -> Outcome {
@@ -261,9 +275,8 @@ fn storage(items: &[Item]) -> NegentropyStorageVector {
 fn building(items: usize) {
     let (_, mut newest_first) = Shape::Identical.sets(items);
     newest_first.reverse();
-    let start = Instant::now();
-    let set = SortedSet::new(newest_first);
-    let took = start.elapsed();
+    let mut took = Duration::ZERO;
+    let set = timed(&mut took, || SortedSet::new(newest_first));
     println!(
         "\nA set of {items} items, given newest first: {:.1} ms, {:.1} bytes an item.",
         took.as_secs_f64() * 1e3,
