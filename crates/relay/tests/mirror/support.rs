@@ -72,18 +72,18 @@ fn serve(dir: &Path) -> (Child, String) {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("the program runs");
     let mut log = BufReader::new(child.stderr.take().expect("it is piped"));
     let mut seen = String::new();
-    loop {
+    let url = loop {
         let mut line = String::new();
         assert_ne!(log.read_line(&mut line).expect("text"), 0, "it never listened: {seen}");
         if let Some((_, address)) = line.split_once("listening on ws://") {
             let address = address.split_whitespace().next().expect("an address");
-            let url = format!("ws://{address}");
-            // Whoever logs into a full pipe would wait for us.
-            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-            return (child, url);
+            break format!("ws://{address}");
         }
         seen += &line;
-    }
+    };
+    // Whoever logs into a full pipe would wait for us.
+    std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    (child, url)
 }
 
 /// A program without the environment's settings.
