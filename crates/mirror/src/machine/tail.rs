@@ -18,7 +18,7 @@ enum State {
     /// Asked for.
     Opening { sub: Box<str>, since: Duration },
     /// Live.
-    Open { sub: Box<str> },
+    Open { sub: Box<str>, since: Duration },
     /// Ended by the upstream; to be opened again.
     Closed { retry_at: Duration },
 }
@@ -69,7 +69,7 @@ impl Tail {
 
     pub(super) fn owns(&self, sub: &str) -> bool {
         match &self.state {
-            State::Opening { sub: own, .. } | State::Open { sub: own } => **own == *sub,
+            State::Opening { sub: own, .. } | State::Open { sub: own, .. } => **own == *sub,
             State::Off | State::Closed { .. } => false,
         }
     }
@@ -101,7 +101,7 @@ impl Tail {
                 let sub = std::mem::take(sub);
                 context
                     .trouble("the upstream does not end the stored part of the live subscription");
-                self.state = State::Open { sub };
+                self.state = State::Open { sub, since: context.now };
             }
             State::Closed { .. } if is_due => {
                 self.has_gap = true;
@@ -137,8 +137,7 @@ impl Tail {
     /// The stored part is over.
     pub(super) fn end(&mut self, context: &mut Context) {
         if let State::Opening { sub, .. } = &mut self.state {
-            self.state = State::Open { sub: std::mem::take(sub) };
-            self.backoff.reset();
+            self.state = State::Open { sub: std::mem::take(sub), since: context.now };
             context.moved();
         }
     }
@@ -147,6 +146,15 @@ impl Tail {
     pub(super) fn refuse(&mut self, text: &str, context: &mut Context) {
         context.trouble(format!("the live subscription is refused: {text}"));
         let was_opening = self.is_opening();
+        if let State::Open { since, .. } = self.state {
+            // Some relays end a subscription that asks for nothing stored as soon as they have said
+            // so: what did not last counts as one failure more.
+            if context.now >= since + context.settings.limits.backoff_max {
+                self.backoff.reset();
+            } else {
+                self.limit = 1;
+            }
+        }
         let refusal = Refusal::read(text, None);
         if refusal == Refusal::Auth {
             context.auth_wanted = Some(text.to_owned());

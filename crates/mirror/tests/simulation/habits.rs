@@ -31,6 +31,8 @@ pub(crate) struct Habits {
     /// What NIP-11 says of it, right or wrong.
     pub stated_limit: Option<u64>,
     pub takes_limit_zero: bool,
+    /// It ends subscriptions with a limit below 2 as soon as they are answered.
+    pub ends_limited: bool,
     pub gives_hints: bool,
     /// Listed, and never served.
     pub hidden: HashSet<EventId>,
@@ -59,6 +61,7 @@ impl Default for Habits {
             limit_max: u64::MAX,
             stated_limit: None,
             takes_limit_zero: true,
+            ends_limited: false,
             gives_hints: false,
             hidden: HashSet::new(),
             unwelcome: HashSet::new(),

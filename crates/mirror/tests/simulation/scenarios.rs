@@ -287,6 +287,21 @@ fn lies_are_dropped() {
     }
 }
 
+/// Case 51: a live subscription that is ended again and again is opened less and less often, and what
+/// came meanwhile is found by comparing.
+#[test]
+fn a_tail_that_does_not_last_causes_no_storm() {
+    let habits = Habits { ends_limited: true, ..Habits::default() };
+    let mut rng = TestRng::seed_from_u64(9);
+    let mut world = World::new(settings(Direction::Down, Mode::Auto), habits, &mut rng);
+    for (at, event) in notes(20).into_iter().enumerate() {
+        world.publish_there_at(MINUTE * at as u32, event);
+    }
+    world.run(MINUTE * 60);
+    assert_eq!(world.unexplained(&Filter::default()).0, 0);
+    assert!(world.upstream.heard < 600, "{} messages in an hour", world.upstream.heard);
+}
+
 /// Case 70: a local side that takes 50 events a second never has more than the bound to answer, and
 /// the mirror does not run into its own idle limit.
 #[test]

@@ -147,6 +147,11 @@ impl Upstream {
         if !is_early {
             say(sub.as_str(), &RelayMsg::Eose(sub, hint), out);
         }
+        let is_limited = |filter: &Filter| filter.limit.is_some_and(|limit| limit < 2);
+        if self.habits.ends_limited && filters.iter().any(is_limited) {
+            let reason = Reason::error("that was all");
+            return say(sub.as_str(), &RelayMsg::Closed(sub.as_str(), reason), out);
+        }
         self.live.insert(sub.clone(), filters);
     }
 
