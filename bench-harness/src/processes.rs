@@ -11,10 +11,11 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use thiserror::Error;
 
 use crate::deadline::Deadline;
+use crate::sampler::Sample;
 
 /// The registry of running processes. Clones share it.
 #[derive(Clone, Debug)]
@@ -87,7 +88,7 @@ impl Processes {
         }
         let child = self.start(launch).map_err(|source| SpawnError::System { program, source })?;
         running.groups.insert(child.id());
-        Ok(Process { child, stderr, running: self.clone(), kept: None })
+        Ok(Process { child, stderr, running: self.clone(), kept: None, last_look: None })
     }
 
     fn start(&self, launch: Launch<'_>) -> io::Result<Child> {
@@ -131,12 +132,18 @@ pub struct Process {
     stderr: PathBuf,
     running: Processes,
     kept: Option<TcpStream>,
+    last_look: Option<Sample>,
 }
 
 impl Process {
     /// The process id, which is also the id of its group.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it had spent when [`Self::wait`] saw its end.
+    pub fn last_look(&self) -> Option<Sample> {
+        self.last_look
     }
 
     /// Keeps a connection to it open for as long as it runs.
@@ -155,8 +162,15 @@ impl Process {
     }
 
     /// Waits for its end, at most this long; then it is killed and the answer is `None`.
+    ///
+    /// What it has spent by then is in [`Self::last_look`]: short commands end between two samples.
     pub fn wait(&mut self, time_max: Duration) -> Option<ExitStatus> {
         let deadline = self.kill_after(time_max);
+        if let Some(pid) = pid(self.id()) {
+            // Until it is reaped, the kernel still knows what it spent. An error leaves no look.
+            let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            self.last_look = ended.ok().and_then(|_| Sample::take(self.id()));
+        }
         let status = self.child.wait().ok();
         if deadline.has_passed() { None } else { status }
     }

@@ -21,7 +21,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn take(pid: u32) -> Option<Self> {
+    /// Looks at a process; one that has ended and was not waited for still shows its times.
+    pub fn take(pid: u32) -> Option<Self> {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let look = Look::at(pid).ok()?;
         Some(Self { unix_ms: u64::try_from(unix.as_millis()).ok()?, look })
@@ -58,15 +59,17 @@ impl Usage {
         if window.len() < 2 {
             return None;
         }
+        // Counters only grow, but a process that has just ended shows no memory, and threads that have
+        // ended no switches.
+        let most = |of: fn(&Look) -> u64| window.iter().map(|sample| of(&sample.look)).max();
         Some(Self {
             wall_s: (last.unix_ms - first.unix_ms) as f64 / 1e3,
             user_s: last.look.user_s - first.look.user_s,
             system_s: last.look.system_s - first.look.system_s,
-            // A process that has just ended has no memory to show.
-            rss_peak_bytes: window.iter().map(|s| s.look.rss_peak_bytes).max()?,
-            anonymous_peak_bytes: window.iter().map(|s| s.look.anonymous_bytes).max()?,
-            written_bytes: last.look.written_bytes.saturating_sub(first.look.written_bytes),
-            switches: last.look.switches.saturating_sub(first.look.switches),
+            rss_peak_bytes: most(|look| look.rss_peak_bytes)?,
+            anonymous_peak_bytes: most(|look| look.anonymous_bytes)?,
+            written_bytes: most(|look| look.written_bytes)? - first.look.written_bytes,
+            switches: most(|look| look.switches)? - first.look.switches,
         })
     }
 

@@ -167,7 +167,8 @@ fn once(
     let served = Sampler::start(remote, |_| {}, || {});
     finish(&mut process, "the sync command", time_max)?;
     let seconds = start.elapsed().as_secs_f64();
-    let (local, served) = (local.stop(), served.stop());
+    let (mut local, served) = (local.stop(), served.stop());
+    local.extend(process.last_look());
     let window = Some(Window { from_unix_ms, to_unix_ms: unix_ms() });
     let mut report = Report { window, ..Report::default() };
     report.params.insert("mechanism".to_owned(), case.mechanism.name().into());

@@ -96,7 +96,8 @@ fn timed(
     let sampler = Sampler::start(process.id(), |_| {}, || {});
     finish(&mut process, &format!("the {case}"), time_max)?;
     let seconds = start.elapsed().as_secs_f64();
-    let samples = sampler.stop();
+    let mut samples = sampler.stop();
+    samples.extend(process.last_look());
     let mut report = Report { case: case.to_owned(), ..Report::default() };
     report.window = Some(Window { from_unix_ms, to_unix_ms: unix_ms() });
     report.params.insert("events".to_owned(), events.into());
