@@ -146,8 +146,8 @@ fn visible() {
         VISIBLE,
         &[
             (Forget(20), "error"),
-            (Double(20), "wrong_answers"),
-            (WrongId(13), "wrong_answers"),
+            (Double(3), "wrong_answers"),
+            (WrongId(3), "wrong_answers"),
             (NoEose, "error"),
             (Disconnect(20), "error"),
         ],
