@@ -10,7 +10,7 @@ use crate::spread::{Spread, number};
 /// How a measure moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The ranges of the rounds overlap, or the medians are closer than [`NOISE`].
+    /// The ranges of the rounds overlap, or the medians are closer than `NOISE`.
     Noise,
     /// Beyond that, for the better.
     Better,

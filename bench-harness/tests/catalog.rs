@@ -1,6 +1,7 @@
 //! The engine and scenario files that come along are complete.
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
+#![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 use std::collections::BTreeSet;
 

@@ -2,6 +2,7 @@
 //! with the others (issue 4: "a broken engine gives an error row and the run goes on").
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
+#![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 mod support;
 

@@ -1,6 +1,7 @@
 //! Ctrl-C leaves no process behind, and neither does the death of the harness itself.
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
+#![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 mod support;
 

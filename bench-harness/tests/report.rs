@@ -1,6 +1,7 @@
 //! The report of fixed data, byte for byte, and what `cmp` says of two folders.
 
 #![allow(missing_docs, reason = "a test crate has no callers")]
+#![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 use std::fs;
 

@@ -10,24 +10,24 @@ use tempfile::TempDir;
 use zeolite_bench::results::Results;
 
 /// The program under test.
-pub const BENCH: &str = env!("CARGO_BIN_EXE_zeolite-bench");
+pub(crate) const BENCH: &str = env!("CARGO_BIN_EXE_zeolite-bench");
 
 /// A directory with engine files, scenario files and results.
-pub struct Rig {
+pub(crate) struct Rig {
     dir: TempDir,
 }
 
 impl Rig {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// An engine whose command is a line of shell.
-    pub fn engine(&self, name: &str, shell: &str) {
+    pub(crate) fn engine(&self, name: &str, shell: &str) {
         let text = format!(
             "name = '{name}'\nabout = 'A relay for a test.'\nprofile = 'none'\nready_s_max = 2\n\
              binary = {{ program = 'sh', variable = 'NO_SUCH_VARIABLE' }}\n\
@@ -37,12 +37,12 @@ impl Rig {
     }
 
     /// An engine that answers everything and keeps nothing.
-    pub fn good_engine(&self, name: &str) {
+    pub(crate) fn good_engine(&self, name: &str) {
         self.engine(name, &format!("exec {BENCH} load null-server --listen 127.0.0.1:{{port}}"));
     }
 
     /// A live feed with three subscribers.
-    pub fn scenario(&self, events: u32, rate_per_s: u32) {
+    pub(crate) fn scenario(&self, events: u32, rate_per_s: u32) {
         let text = format!(
             "name = 'tiny'\ntitle = 'Tiny'\ntimeout_s = 30\nrounds = 1\nanalysis = 'None.'\n\
              [[run]]\nargs = ['run', 'fanout-scaling', '--url', '{{url}}', '--pid', '{{pid}}', \
@@ -53,7 +53,7 @@ impl Rig {
     }
 
     /// `zeolite-bench run tiny` with these engines.
-    pub fn command(&self, engines: &[&str]) -> Command {
+    pub(crate) fn command(&self, engines: &[&str]) -> Command {
         let mut command = Command::new(BENCH);
         command.args(["run", "tiny", "--scenario-file"]).arg(self.path("tiny.toml"));
         command.arg("--out").arg(self.path("out")).arg("--corpora").arg(self.path("corpora"));
@@ -64,22 +64,22 @@ impl Rig {
         command
     }
 
-    pub fn results(&self) -> Results {
+    pub(crate) fn results(&self) -> Results {
         Results::read(&self.path("out")).unwrap()
     }
 
-    pub fn page(&self) -> String {
+    pub(crate) fn page(&self) -> String {
         fs::read_to_string(self.path("out").join("report.md")).unwrap()
     }
 }
 
 /// Fails with what the program said.
-pub fn assert_success(output: &Output) {
+pub(crate) fn assert_success(output: &Output) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {text}", output.status);
 }
 
 /// Nothing of a run is left behind but its results.
-pub fn assert_clean(out: &Path) {
+pub(crate) fn assert_clean(out: &Path) {
     assert!(!out.join("work").exists());
 }

@@ -19,6 +19,7 @@ mod management;
 mod moderation;
 mod network;
 mod plugin;
+mod query_cost;
 mod rules;
 mod work;
 
@@ -31,5 +32,6 @@ pub use plugin::{
     FailMode, PluginDesk, PluginEffect, PluginFault, PluginSettings, PluginSource, Ruling,
     push_question,
 };
+pub use query_cost::{RECONCILE_COST, count_cost, query_cost};
 pub use rules::{KindRule, Policy, Rules};
 pub use work::{difficulty, promised_difficulty};

@@ -1,7 +1,7 @@
 //! What administrators decided by NIP-86, and how it is written down.
 
-use std::collections::{BTreeMap, BTreeSet};
 use core::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use zeolite_proto::{EventId, Kind, PubKey};

@@ -1,7 +1,7 @@
 //! Address ranges, and what counts as one client.
 
-use std::fmt;
 use core::net::{IpAddr, Ipv6Addr};
+use std::fmt;
 use std::str::FromStr;
 
 /// A range of IP addresses, `192.0.2.0/24` or `2001:db8::/32`. One address alone is a range too.

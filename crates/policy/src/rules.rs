@@ -30,6 +30,19 @@ pub struct Rules {
     pub kinds: BTreeMap<Kind, KindRule>,
 }
 
+impl Rules {
+    /// Whether writing needs what not everyone has (NIP-11's `restricted_writes`).
+    pub fn restricts_writes(&self) -> bool {
+        self.authors_only || !self.kinds_allowed.is_empty() || self.asks_for_work()
+    }
+
+    /// Whether events need proof of work (NIP-13).
+    pub fn asks_for_work(&self) -> bool {
+        let of_kinds = self.kinds.values().filter_map(|rule| rule.work_bits_min);
+        of_kinds.chain([self.work_bits_min]).any(|bits| bits > 0)
+    }
+}
+
 /// What is asked of one kind beyond the rules for all. What is absent is not asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindRule {
@@ -69,13 +82,6 @@ impl Policy {
         let rule = self.rules.kinds.get(&event.kind()).copied().unwrap_or_default();
         rule.judge(event, now)?;
         self.judge_work(event, rule.work_bits_min)
-    }
-
-    /// Whether writing needs something that the public does not have: NIP-11's
-    /// `restricted_writes`.
-    pub fn restricts_writes(&self) -> bool {
-        let rules = &self.rules;
-        rules.authors_only || !rules.kinds_allowed.is_empty() || rules.work_bits_min > 0
     }
 
     fn judge_kind(&self, kind: Kind) -> Result<(), Reason> {

@@ -1,12 +1,15 @@
 //! The listener.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::clients::Visitor;
 use crate::http::{self, Site};
 use crate::hub::Hub;
+use crate::registry::Seat;
 
 /// How long the listener rests when the system has no descriptor left for it.
 const REST: Duration = Duration::from_millis(50);
@@ -19,7 +22,7 @@ const FULL: &[u8] =
 pub(crate) async fn accept(listener: TcpListener, hub: Arc<Hub>, site: Arc<Site>) {
     loop {
         match listener.accept().await {
-            Ok((socket, _)) => greet(socket, &hub, &site),
+            Ok((socket, from)) => greet(socket, from.ip(), &hub, &site),
             Err(error) if is_of_one_socket(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "no socket could be accepted");
@@ -29,14 +32,17 @@ pub(crate) async fn accept(listener: TcpListener, hub: Arc<Hub>, site: Arc<Site>
     }
 }
 
-fn greet(socket: TcpStream, hub: &Arc<Hub>, site: &Arc<Site>) {
+fn greet(socket: TcpStream, peer: IpAddr, hub: &Arc<Hub>, site: &Arc<Site>) {
     // Without it a CLOSE, which has no answer, holds back the next REQ for 40 ms (case 57).
     if socket.set_nodelay(true).is_err() {
         return;
     }
-    match hub.registry.seat() {
-        Some(seat) => {
-            let serve = http::serve(Arc::clone(hub), Arc::clone(site), socket, seat);
+    if hub.policy.current().moderation.blocked_because(peer).is_some() {
+        return hub.metrics.connections_refused.increment(1);
+    }
+    match admit(hub, peer) {
+        Some((seat, visitor)) => {
+            let serve = http::serve(Arc::clone(hub), Arc::clone(site), socket, seat, visitor);
             tokio::spawn(serve);
         }
         None => {
@@ -45,6 +51,16 @@ fn greet(socket: TcpStream, hub: &Arc<Hub>, site: &Arc<Site>) {
             let _best_effort = socket.try_write(FULL);
         }
     }
+}
+
+/// A seat, unless the relay has none left or this client has too many. For a proxy its clients
+/// are counted, once it says who they are.
+fn admit(hub: &Hub, address: IpAddr) -> Option<(Seat, Visitor)> {
+    let account = match hub.clients.proxies().trusts(address) {
+        true => None,
+        false => Some(hub.clients.enter(address)?),
+    };
+    Some((hub.registry.seat()?, Visitor { address, account }))
 }
 
 /// Errors of a peer that left before it was accepted.

@@ -35,6 +35,7 @@ Examples:
   zeolite-relay export --out backup.jsonl.zst          write every event, importable again
   zeolite-relay scan '{\"kinds\":[0]}' --count           count profiles
   zeolite-relay delete '{\"authors\":[\"...\"]}' --dry-run  show what a deletion would remove
+  zeolite-relay admin banpubkey 3bf0...fa4 spam        have a running relay ban an author
   zeolite-relay config > zeolite.toml                  write down the effective configuration
 
 Settings: flags win over environment variables (ZEOLITE_DB, ZEOLITE_LIMITS_FILTERS_MAX, ...), those
@@ -97,6 +98,9 @@ pub enum Command {
     Compact(OutArgs),
     /// Write a consistent copy of the store while a relay runs on it
     Backup(OutArgs),
+    /// Give an order to a running relay (NIP-86): bans, lists, its name
+    #[command(after_long_help = ADMIN_HELP)]
+    Admin(AdminArgs),
     /// Print the effective configuration as TOML, with the source of every value
     Config,
 }
@@ -114,6 +118,43 @@ const EXPORT_HELP: &str = "\
 The order of the log (oldest arrival first) is the default; importing the file into an empty store
 gives the same end state, since deletions and requests to vanish are events too. Expired events are
 left out.";
+
+const ADMIN_HELP: &str = "\
+Methods:
+  supportedmethods
+  banpubkey KEY [REASON]    unbanpubkey KEY    listbannedpubkeys
+  allowpubkey KEY [REASON]  unallowpubkey KEY  listallowedpubkeys
+  banevent ID [REASON]      allowevent ID      listbannedevents    listeventsneedingmoderation
+  allowkind N               disallowkind N     listallowedkinds
+  blockip RANGE [REASON]    unblockip RANGE    listblockedips
+  changerelayname TEXT      changerelaydescription TEXT            changerelayicon URL
+
+The relay must name your public key in its setting admin.pubkeys. The secret key, 64 hex digits, is
+read from the file named by --key, or from the environment variable ZEOLITE_ADMIN_KEY; it signs the
+order and is sent nowhere. --url must be a URL that the relay calls its own (relay.urls).
+
+Example:
+  zeolite-relay admin --url wss://relay.example --key ./admin.key banpubkey 3bf0...fa4 'spam'";
+
+/// Which order, and to whom.
+#[derive(Args, Debug)]
+pub struct AdminArgs {
+    /// The method of NIP-86
+    #[arg(value_name = "METHOD")]
+    pub method: String,
+    /// What it is about
+    #[arg(value_name = "PARAM")]
+    pub params: Vec<String>,
+    /// The relay's ws:// or wss:// URL
+    #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:7447")]
+    pub url: String,
+    /// File that holds your secret key in hex
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Certificate authorities to trust for wss:// beside the system's (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+}
 
 /// What to import, and where to.
 #[derive(Args, Debug)]

@@ -1,5 +1,6 @@
 //! The commands. Each takes its arguments and the configuration, and says how it ended.
 
+mod admin;
 mod backup;
 mod check;
 mod delete;
@@ -78,6 +79,7 @@ fn run(command: Option<Command>, resolved: Resolved) -> anyhow::Result<Exit> {
         Some(Command::Check) => check::run(config),
         Some(Command::Compact(args)) => backup::compact(&args, config),
         Some(Command::Backup(args)) => backup::backup(&args, config),
+        Some(Command::Admin(args)) => admin::run(&args),
         Some(Command::Config) => output::print(resolved.to_toml().trim_end()).map(|()| Exit::Done),
     }
 }

@@ -4,21 +4,27 @@
 mod form;
 mod keys;
 mod mirror;
+mod policy;
 mod render;
 mod resolve;
+mod tables;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
+use zeolite_proto::PubKey;
 use zeolite_session::SessionLimits;
 
+pub use zeolite_policy::FailMode;
 pub use zeolite_store::Durability;
 
 pub(crate) use keys::PREFIX;
 pub(crate) use mirror::read_filter;
 pub use mirror::{MirrorConfig, MirrorDraft};
+pub use policy::PolicyConfig;
 pub use render::reference;
 pub use resolve::{ConfigError, Fault, Layers, OTHER_VARIABLES, Resolved, Source, resolve};
 
@@ -46,6 +52,12 @@ pub struct Config {
     pub live: LiveConfig,
     /// Reconciliation (NIP-77).
     pub negentropy: NegentropyConfig,
+    /// What may be written.
+    pub policy: PolicyConfig,
+    /// What the clients of one address may hold and spend.
+    pub clients: ClientsConfig,
+    /// Who administrates.
+    pub admin: AdminConfig,
     /// Relays that this one mirrors; their names differ.
     pub mirrors: Vec<MirrorConfig>,
 }
@@ -139,6 +151,52 @@ pub struct NegentropyConfig {
     pub idle_s_max: u64,
 }
 
+/// What the clients of one address (of IPv6, a /64) may hold and spend together. `None`: any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientsConfig {
+    /// Open sockets.
+    pub connections_max: Option<usize>,
+    /// Events a second.
+    pub events_per_s: Option<u64>,
+    /// Events that may be saved up.
+    pub events_burst: u64,
+    /// Cost of queries a second.
+    pub queries_per_s: Option<u64>,
+    /// Cost of queries that may be saved up.
+    pub queries_burst: u64,
+    /// Bytes received a second.
+    pub bytes_per_s: Option<u64>,
+    /// Bytes that may be saved up.
+    pub bytes_burst: u64,
+    /// Proxies whose word is taken for where a client is.
+    pub trusted_proxies: Vec<String>,
+    /// The header in which they say it.
+    pub address_header: String,
+}
+
+impl Default for ClientsConfig {
+    fn default() -> Self {
+        Self {
+            connections_max: None,
+            events_per_s: None,
+            events_burst: 1_000,
+            queries_per_s: None,
+            queries_burst: 1_000,
+            bytes_per_s: None,
+            bytes_burst: 16 << 20,
+            trusted_proxies: Vec::new(),
+            address_header: "x-forwarded-for".to_owned(),
+        }
+    }
+}
+
+/// Administration over HTTP (NIP-86).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdminConfig {
+    /// Who may give orders; empty: nobody, and nothing is offered.
+    pub pubkeys: BTreeSet<PubKey>,
+}
+
 const MIB: usize = 1 << 20;
 
 impl Default for Config {
@@ -154,6 +212,9 @@ impl Default for Config {
             query: QueryConfig::default(),
             live: LiveConfig::default(),
             negentropy: NegentropyConfig::default(),
+            policy: PolicyConfig::default(),
+            clients: ClientsConfig::default(),
+            admin: AdminConfig::default(),
             mirrors: Vec::new(),
         }
     }
@@ -186,6 +247,18 @@ impl Default for QueryConfig {
     }
 }
 
+impl Default for LiveConfig {
+    fn default() -> Self {
+        Self {
+            outbox_bytes_max: MIB,
+            recent_events_max: 65_536,
+            recent_bytes_max: 64 * MIB,
+            lag_events_max: 10_000_000,
+            lag_s_max: 300,
+        }
+    }
+}
+
 /// An answer of 500,000 bytes is a message of 1 MB, which fits a client's usual 1 MiB and our own
 /// outbox. A set of 1M items holds 41 MB, so that a connection can build one.
 impl Default for NegentropyConfig {
@@ -196,18 +269,6 @@ impl Default for NegentropyConfig {
             frame_bytes_max: 500_000,
             memory_bytes_max: 256 * MIB,
             idle_s_max: 120,
-        }
-    }
-}
-
-impl Default for LiveConfig {
-    fn default() -> Self {
-        Self {
-            outbox_bytes_max: MIB,
-            recent_events_max: 65_536,
-            recent_bytes_max: 64 * MIB,
-            lag_events_max: 10_000_000,
-            lag_s_max: 300,
         }
     }
 }

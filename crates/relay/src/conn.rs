@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) use write::run;
 
+use crate::clients::Visitor;
 use crate::outbox::{Outbox, OutboxBounds};
 use crate::query::Lane;
 
@@ -30,6 +31,8 @@ impl fmt::Display for ConnId {
 pub struct Conn {
     /// Its name.
     pub id: ConnId,
+    /// Where the client is, and what it may spend.
+    pub visitor: Box<Visitor>,
     /// What waits for its socket.
     pub outbox: Outbox,
     /// What the query workers have to do for it.
@@ -40,9 +43,15 @@ pub struct Conn {
 
 impl Conn {
     /// A connection that has neither sent nor asked anything.
-    pub fn new(id: ConnId, bounds: OutboxBounds) -> Self {
+    pub fn new(id: ConnId, visitor: Visitor, bounds: OutboxBounds) -> Self {
         let silent_rounds = AtomicU8::new(0);
-        Self { id, outbox: Outbox::new(bounds), lane: Lane::default(), silent_rounds }
+        Self {
+            id,
+            visitor: Box::new(visitor),
+            outbox: Outbox::new(bounds),
+            lane: Lane::default(),
+            silent_rounds,
+        }
     }
 
     pub(crate) fn mark_heard(&self) {

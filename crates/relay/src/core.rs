@@ -58,6 +58,11 @@ impl Core {
         &self.threads().store
     }
 
+    /// To remove events.
+    pub(crate) fn admitter(&self) -> &crossbeam_channel::Sender<AdmitterIn> {
+        &self.threads().admitter
+    }
+
     fn threads(&self) -> &Threads {
         self.threads.as_ref().expect("only stopping takes the threads")
     }
@@ -80,7 +85,7 @@ impl Core {
             return;
         };
         self.stopping.cancel();
-        let Threads { hub, queue, expiry, handles, store, .. } = threads;
+        let Threads { hub, queue, admitter, handles, store, .. } = threads;
         // The timer needs the runtime around it when it is made.
         let wound_down = async { tokio::time::timeout(STOP_MAX, wind_down(&hub)).await };
         if runtime.block_on(wound_down).is_err() {
@@ -90,7 +95,7 @@ impl Core {
         runtime.shutdown_timeout(Duration::from_millis(200));
         queue.close();
         hub.lanes.close();
-        drop((hub, queue, expiry, store));
+        drop((hub, queue, admitter, store));
         for handle in handles {
             if handle.join().is_err() {
                 tracing::error!("a thread had panicked");
@@ -115,7 +120,7 @@ fn runtime(config: &Config) -> std::io::Result<Runtime> {
 
 /// Expiry, the fan-out's sense of time, the end of idle reconciliations, and the folding of metrics.
 fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static {
-    let (hub, expiry) = (Arc::clone(&threads.hub), threads.expiry.clone());
+    let (hub, admitter) = (Arc::clone(&threads.hub), threads.admitter.clone());
     async move {
         let start = Instant::now();
         let mut second = interval(Duration::from_secs(1));
@@ -125,8 +130,9 @@ fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static 
             hub.tell_fanout(FanoutIn::Tick(start.elapsed())).await;
             // A full inbox means that the admitter has better things to do; a second later is
             // soon enough.
-            let _later = expiry.try_send(AdmitterIn::Expire(clock::now()));
+            let _later = admitter.try_send(AdmitterIn::Expire(clock::now()));
             hub.reconciliations.end_idle(Instant::now());
+            hub.clients.sweep();
             hub.metrics.run_upkeep();
         }
     }

@@ -1,11 +1,13 @@
 //! HTTP on the relay's one address: the upgrade to WebSocket, and what browsers and monitors ask.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use fastwebsockets::upgrade::{UpgradeFut, is_upgrade_request, upgrade};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
@@ -15,42 +17,79 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use zeolite_policy::Moderation;
 
+use crate::admin::Admin;
+use crate::clients::Visitor;
 use crate::config::Config;
 use crate::conn;
 use crate::hub::Hub;
-use crate::limits::HTTP_BUFFER_BYTES_MAX;
+use crate::limits::{ADMIN_BODY_BYTES_MAX, HTTP_BUFFER_BYTES_MAX};
 use crate::mirror::MirrorStatus;
 use crate::registry::Seat;
-use crate::{landing, nip11};
+use crate::{admin, landing, nip11};
 
 type Answer = Response<Full<Bytes>>;
 
 /// What HTTP answers with. The pages are made once, but for what mirrors say.
 pub(crate) struct Site {
-    document: Bytes,
-    page: Bytes,
+    config: Config,
+    pages: ArcSwap<Pages>,
     handshake_max: Duration,
     mirrors: Vec<MirrorStatus>,
+    admin: Option<Admin>,
+}
+
+/// What the configuration, and what administrators changed of it, says to people.
+struct Pages {
+    document: Bytes,
+    landing: Bytes,
+}
+
+impl Pages {
+    fn new(config: &Config) -> Self {
+        Self { document: nip11::document(config).into(), landing: landing::page(config).into() }
+    }
 }
 
 impl Site {
-    pub(crate) fn new(config: &Config, mirrors: Vec<MirrorStatus>) -> Self {
-        Self {
-            document: nip11::document(config).into(),
-            page: landing::page(config).into(),
-            handshake_max: Duration::from_secs(config.server.handshake_s_max),
-            mirrors,
+    pub(crate) fn new(
+        config: Config,
+        moderation: &Moderation,
+        mirrors: Vec<MirrorStatus>,
+        admin: Option<Admin>,
+    ) -> Self {
+        let handshake_max = Duration::from_secs(config.server.handshake_s_max);
+        let pages = ArcSwap::from_pointee(Pages::new(&config));
+        let site = Self { config, pages, handshake_max, mirrors, admin };
+        site.refresh(moderation);
+        site
+    }
+
+    /// Makes the pages anew, with what administrators changed (R86-05).
+    fn refresh(&self, moderation: &Moderation) {
+        let mut config = self.config.clone();
+        let changes = [
+            (&mut config.relay.name, moderation.relay_name()),
+            (&mut config.relay.description, moderation.relay_description()),
+            (&mut config.relay.icon, moderation.relay_icon()),
+        ];
+        for (text, change) in changes {
+            if let Some(change) = change {
+                *text = Some(change.to_owned()).filter(|text| !text.is_empty());
+            }
         }
+        self.pages.store(Arc::new(Pages::new(&config)));
     }
 
     /// The page as it is at this moment.
     fn landing_page(&self) -> Bytes {
+        let page = self.pages.load().landing.clone();
         if self.mirrors.is_empty() {
-            return self.page.clone();
+            return page;
         }
         let lines: Vec<_> = self.mirrors.iter().map(MirrorStatus::line).collect();
-        [&self.page[..], landing::mirrors(&lines).as_bytes()].concat().into()
+        [&page[..], landing::mirrors(&lines).as_bytes()].concat().into()
     }
 }
 
@@ -59,11 +98,24 @@ impl Site {
 ///
 /// The time-out is ours: hyper counts from a request's first byte, and only while headers are read
 /// (case 55).
-pub(crate) async fn serve(hub: Arc<Hub>, site: Arc<Site>, socket: TcpStream, seat: Seat) {
+pub(crate) async fn serve(
+    hub: Arc<Hub>,
+    site: Arc<Site>,
+    socket: TcpStream,
+    seat: Seat,
+    visitor: Visitor,
+) {
     let upgrading = Mutex::new(None);
+    let peer = visitor.address;
     let service = service_fn(|mut request| {
-        let answer = answer(&hub, &site, &mut request, &upgrading);
-        async move { Ok::<_, Infallible>(answer) }
+        let (hub, site, upgrading) = (&hub, &site, &upgrading);
+        async move {
+            let is_order = site.admin.is_some() && is_order(&request);
+            Ok::<_, Infallible>(match is_order {
+                true => order(site, request).await,
+                false => answer(hub, site, peer, &mut request, upgrading),
+            })
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -77,11 +129,19 @@ pub(crate) async fn serve(hub: Arc<Hub>, site: Arc<Site>, socket: TcpStream, sea
         Err(_) => return tracing::debug!("http took too long"),
     }
     let asked = upgrading.into_inner();
-    if let Some(asked) = asked
-        && let Some((socket, early)) = upgraded(asked).await
+    if let Some(Asked { upgrade, client }) = asked
+        && let Some((socket, early)) = upgraded(upgrade).await
     {
-        tokio::spawn(conn::run(hub, seat, socket, early));
+        let conn = hub.registry.enter(&seat, client.unwrap_or(visitor));
+        tokio::spawn(conn::run(hub, seat, conn, socket, early));
     }
+}
+
+/// A WebSocket that was asked for.
+struct Asked {
+    upgrade: UpgradeFut,
+    /// For whom a proxy speaks.
+    client: Option<Visitor>,
 }
 
 /// The socket itself, and what was read of it beyond the request: a copy, since even an empty view
@@ -95,16 +155,17 @@ async fn upgraded(asked: UpgradeFut) -> Option<(TcpStream, Bytes)> {
 fn answer(
     hub: &Hub,
     site: &Site,
+    peer: IpAddr,
     request: &mut Request<Incoming>,
-    upgrading: &Mutex<Option<UpgradeFut>>,
+    upgrading: &Mutex<Option<Asked>>,
 ) -> Answer {
     let is_upgrade = is_upgrade_request(request);
     match (request.method(), request.uri().path()) {
-        (&Method::GET, "/") if is_upgrade => start_upgrade(request, upgrading),
+        (&Method::GET, "/") if is_upgrade => start_upgrade(hub, peer, request, upgrading),
         (_, _) if is_upgrade => text(StatusCode::NOT_FOUND, "the relay is at /\n"),
         (&Method::OPTIONS, "/") => with_cors(empty(StatusCode::NO_CONTENT)),
         (&Method::GET | &Method::HEAD, "/") if wants_document(request.headers()) => {
-            with_cors(page(nip11::MEDIA_TYPE, site.document.clone()))
+            with_cors(page(nip11::MEDIA_TYPE, site.pages.load().document.clone()))
         }
         (&Method::GET | &Method::HEAD, "/") => {
             with_cors(page("text/html; charset=utf-8", site.landing_page()))
@@ -124,19 +185,86 @@ fn answer(
 }
 
 /// Accepts a WebSocket. No extension is ever accepted: the frame reader knows none.
-fn start_upgrade(request: &mut Request<Incoming>, upgrading: &Mutex<Option<UpgradeFut>>) -> Answer {
+fn start_upgrade(
+    hub: &Hub,
+    peer: IpAddr,
+    request: &mut Request<Incoming>,
+    upgrading: &Mutex<Option<Asked>>,
+) -> Answer {
     const VERSION: HeaderValue = HeaderValue::from_static("13");
     if request.headers().get(header::SEC_WEBSOCKET_VERSION) != Some(&VERSION) {
         let mut answer = empty(StatusCode::UPGRADE_REQUIRED);
         answer.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, VERSION);
         return answer;
     }
+    let client = match behind_proxy(hub, peer, request.headers()) {
+        Ok(client) => client,
+        Err(refusal) => {
+            hub.metrics.connections_refused.increment(1);
+            return *refusal;
+        }
+    };
     match upgrade(request) {
-        Ok((answer, asked)) => {
-            *upgrading.lock() = Some(asked);
+        Ok((answer, upgrade)) => {
+            *upgrading.lock() = Some(Asked { upgrade, client });
             answer.map(|_| Full::default())
         }
         Err(_) => text(StatusCode::BAD_REQUEST, "not a WebSocket handshake\n"),
+    }
+}
+
+/// R86-01: a request of an administrator.
+fn is_order(request: &Request<Incoming>) -> bool {
+    let media_type = request.headers().get(header::CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    request.method() == Method::POST
+        && request.uri().path() == "/"
+        && media_type.eq_ignore_ascii_case(admin::MEDIA_TYPE)
+}
+
+/// Carries out an order; in a thread that may wait, since it goes to the disk.
+async fn order(site: &Arc<Site>, request: Request<Incoming>) -> Answer {
+    let token = request.headers().get(header::AUTHORIZATION);
+    let token = token.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let body = Limited::new(request.into_body(), ADMIN_BODY_BYTES_MAX).collect().await;
+    let Ok(body) = body.map(|body| body.to_bytes()) else {
+        return with_cors(text(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large\n"));
+    };
+    let ordering = Arc::clone(site);
+    let done = tokio::task::spawn_blocking(move || {
+        let admin = ordering.admin.as_ref()?;
+        let done = admin.answer(Method::POST.as_str(), token.as_deref(), &body);
+        if done.changes_document {
+            ordering.refresh(&admin.moderation());
+        }
+        Some(done)
+    });
+    let Ok(Some(done)) = done.await else {
+        return text(StatusCode::INTERNAL_SERVER_ERROR, "the order failed\n");
+    };
+    let mut answer = page("application/json", done.body.into());
+    *answer.status_mut() = done.status;
+    with_cors(answer)
+}
+
+/// For whom a trusted proxy speaks, if that one may come in; `None` for a client of its own.
+fn behind_proxy(
+    hub: &Hub,
+    peer: IpAddr,
+    headers: &HeaderMap,
+) -> Result<Option<Visitor>, Box<Answer>> {
+    let proxies = hub.clients.proxies();
+    if !proxies.trusts(peer) {
+        return Ok(None);
+    }
+    let address = proxies.client(peer, headers);
+    if hub.policy.current().moderation.blocked_because(address).is_some() {
+        return Err(text(StatusCode::FORBIDDEN, "this address is blocked\n").into());
+    }
+    match hub.clients.enter(address) {
+        Some(account) => Ok(Some(Visitor { address, account: Some(account) })),
+        None => Err(text(StatusCode::TOO_MANY_REQUESTS, "too many connections\n").into()),
     }
 }
 
@@ -151,7 +279,7 @@ fn wants_document(headers: &HeaderMap) -> bool {
 fn with_cors(mut answer: Answer) -> Answer {
     let headers = answer.headers_mut();
     let any = HeaderValue::from_static("*");
-    let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
+    let methods = HeaderValue::from_static("GET, HEAD, OPTIONS, POST");
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, any);
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);

@@ -7,10 +7,12 @@ use tokio::sync::{mpsc, watch};
 use zeolite_proto::Seq;
 use zeolite_session::SessionLimits;
 
+use crate::clients::Clients;
 use crate::inbox::FanoutIn;
 use crate::ingest::Ingest;
 use crate::metrics::Metrics;
 use crate::neg::Reconciliations;
+use crate::policy_cell::PolicyCell;
 use crate::query::Lanes;
 use crate::registry::Registry;
 use crate::subscription::Subscription;
@@ -28,6 +30,9 @@ pub(crate) struct Hub {
     /// The newest event that was fanned out.
     pub(crate) newest: watch::Receiver<Seq>,
     pub(crate) registry: Registry,
+    pub(crate) clients: Clients,
+    /// What may be written.
+    pub(crate) policy: Arc<PolicyCell>,
     pub(crate) metrics: Arc<Metrics>,
     /// False once a commit has failed.
     pub(crate) writable: Arc<AtomicBool>,

@@ -53,6 +53,8 @@ pub enum FanoutIn<F> {
 pub enum AdmitterIn {
     /// Checked events, from a verifier.
     Checked(CheckedSlice),
+    /// Remove these on the operator's behalf.
+    Remove(Vec<Seq>),
     /// Remove what NIP-40 says is over.
     Expire(Timestamp),
 }

@@ -1,9 +1,9 @@
 //! The one road by which events come in: queue, verifiers, admitter, committer.
 //!
 //! ```text
-//! sessions -> queue -> verifiers -> (ticket order) -> admitter -> committer -> OK
-//!             bounded  one per core                      |
-//!                                                        +-> fan-out
+//! sessions -> queue -> verifiers -> (plugin) -> (ticket order) -> admitter -> committer -> OK
+//!             bounded  one per core                                  |
+//!                                                                    +-> fan-out
 //! ```
 //!
 //! A verifier takes what is queued at that moment as one slice; nothing waits to fill one. Slices
@@ -25,4 +25,4 @@ pub use answer::{Answer, Verdict};
 pub(crate) use commit::commit;
 pub(crate) use queue::{Ingest, Queue, SubmissionBatch};
 pub use verify::CheckedSlice;
-pub(crate) use verify::Verifiers;
+pub(crate) use verify::{Checked, Next, Verifiers};

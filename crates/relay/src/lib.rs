@@ -17,6 +17,8 @@ mod topology;
 
 // Sockets, HTTP, and one connection after its upgrade.
 mod accept;
+mod admin;
+pub mod clients;
 pub mod conn;
 mod descriptors;
 pub mod frames;
@@ -34,6 +36,8 @@ mod fanout_thread;
 pub mod ingest;
 mod mirror;
 pub mod neg;
+mod plugin;
+mod policy_cell;
 pub mod query;
 
 mod clock;

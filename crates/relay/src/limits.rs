@@ -73,8 +73,29 @@ pub const STOP_MAX: Duration = Duration::from_millis(4500);
 /// The buffer for one HTTP request: headers of browsers and proxies take 1 to 4 kB.
 pub const HTTP_BUFFER_BYTES_MAX: usize = 16 << 10;
 
-/// Lifted public keys that the verifier remembers, 100 bytes each: 6 MB.
+/// Lifted public keys that the verifier remembers, 80 bytes each: 5 MB.
 pub const VERIFIER_KEYS_MAX: usize = 65_536;
+
+/// Client addresses that are remembered, about 100 bytes each; those beyond share one account.
+pub const CLIENTS_MAX: usize = 65_536;
+
+/// Events that one message to the admitter removes: about 5 ms of its time.
+pub const PURGE_SLICE_EVENTS: usize = 512;
+
+/// Reports that are read for the list of events that need moderation, newest first: about 20 ms.
+pub const REPORTS_READ_MAX: u64 = 5_000;
+
+/// Bytes of an administrator's request.
+pub const ADMIN_BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Checked slices that wait for the policy program's thread. More wait in the verifiers' queue.
+pub const PLUGIN_INBOX_SLICES: usize = 8;
+
+/// Bytes of one line of a policy program: an answer with its message has about 200.
+pub const PLUGIN_LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Answers of a policy program that wait for its thread, 100 kB; more wait in its pipe.
+pub const PLUGIN_ANSWERS_WAITING: usize = 1_024;
 
 /// Descriptors beside the sockets: the store, the runtime, the listener, logs.
 pub const DESCRIPTORS_RESERVED: u64 = 64;

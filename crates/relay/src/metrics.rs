@@ -9,6 +9,7 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use zeolite_mirror::Counts;
+use zeolite_policy::PluginFault;
 use zeolite_proto::Prefix;
 
 use crate::fanout::FanoutStats;
@@ -48,7 +49,24 @@ pub(crate) struct Metrics {
     pub(crate) query_slice_seconds: Histogram,
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_events: Histogram,
+    pub(crate) policy_seconds: Histogram,
+    policy_faults: PolicyFaults,
+    pub(crate) over_budget: OverBudget,
     live: Live,
+}
+
+/// What clients wanted beyond what one address may spend.
+pub(crate) struct OverBudget {
+    pub(crate) events: Counter,
+    pub(crate) queries: Counter,
+    pub(crate) bytes: Counter,
+}
+
+struct PolicyFaults {
+    late: Counter,
+    died: Counter,
+    garbage: Counter,
+    unasked: Counter,
 }
 
 struct Verdicts {
@@ -60,18 +78,9 @@ struct Verdicts {
     expired: Counter,
     invalid: Counter,
     rejected: Counter,
+    shadowed: Counter,
     full: Counter,
     failed: Counter,
-}
-
-/// Reconciliations that ended with a `NEG-ERR` from a worker or for want of messages.
-pub(crate) struct NegErrors {
-    pub(crate) invalid: Counter,
-    pub(crate) too_many: Counter,
-    pub(crate) memory: Counter,
-    pub(crate) unsettled: Counter,
-    pub(crate) idle: Counter,
-    pub(crate) failed: Counter,
 }
 
 /// The series of one mirror. Its name comes from the configuration, so they are as many as the
@@ -94,6 +103,16 @@ impl MirrorMetrics {
     }
 }
 
+/// Reconciliations that ended with a `NEG-ERR` from a worker or for want of messages.
+pub(crate) struct NegErrors {
+    pub(crate) invalid: Counter,
+    pub(crate) too_many: Counter,
+    pub(crate) memory: Counter,
+    pub(crate) unsettled: Counter,
+    pub(crate) idle: Counter,
+    pub(crate) failed: Counter,
+}
+
 struct Live {
     delivered: Counter,
     lagged: Counter,
@@ -110,6 +129,8 @@ impl Metrics {
         let verdict = |verdict| new.labelled("zeolite_events_total", "verdict", verdict);
         let live = |outcome| new.labelled("zeolite_live_total", "outcome", outcome);
         let job = |kind| new.labelled("zeolite_jobs_total", "kind", kind);
+        let fault = |fault| new.labelled("zeolite_policy_faults_total", "fault", fault);
+        let over_budget = |what| new.labelled("zeolite_over_budget_total", "what", what);
         let neg_error = |reason| new.labelled("zeolite_reconcile_errors_total", "reason", reason);
         Self {
             events_received: new.counter("zeolite_events_received_total"),
@@ -122,6 +143,7 @@ impl Metrics {
                 expired: verdict("expired"),
                 invalid: verdict("invalid"),
                 rejected: verdict("rejected"),
+                shadowed: verdict("shadowed"),
                 full: verdict("full"),
                 failed: verdict("failed"),
             },
@@ -150,6 +172,18 @@ impl Metrics {
             query_slice_seconds: new.histogram("zeolite_query_slice_seconds"),
             commit_seconds: new.histogram("zeolite_commit_seconds"),
             commit_events: new.histogram("zeolite_commit_events"),
+            policy_seconds: new.histogram("zeolite_policy_seconds"),
+            policy_faults: PolicyFaults {
+                late: fault("late"),
+                died: fault("died"),
+                garbage: fault("garbage"),
+                unasked: fault("unasked"),
+            },
+            over_budget: OverBudget {
+                events: over_budget("events"),
+                queries: over_budget("queries"),
+                bytes: over_budget("bytes"),
+            },
             live: Live {
                 delivered: live("delivered"),
                 lagged: live("lagged"),
@@ -162,7 +196,7 @@ impl Metrics {
     }
 
     /// The counter of a verdict.
-    pub(crate) fn verdict(&self, verdict: Verdict) -> &Counter {
+    pub(crate) fn verdict(&self, verdict: &Verdict) -> &Counter {
         let counters = &self.verdicts;
         match verdict {
             Verdict::Stored => &counters.stored,
@@ -172,6 +206,8 @@ impl Metrics {
             Verdict::Deleted => &counters.deleted,
             Verdict::Expired => &counters.expired,
             Verdict::Forged => &counters.invalid,
+            Verdict::Unwanted(_) => &counters.rejected,
+            Verdict::Shadowed => &counters.shadowed,
             Verdict::Full => &counters.full,
             Verdict::Failed => &counters.failed,
         }
@@ -185,6 +221,17 @@ impl Metrics {
         let counter =
             if prefix == Prefix::Invalid { &verdicts.invalid } else { &verdicts.rejected };
         counter.increment(1);
+    }
+
+    /// The counter of what went wrong with the policy program.
+    pub(crate) fn policy_fault(&self, fault: PluginFault) -> &Counter {
+        let counters = &self.policy_faults;
+        match fault {
+            PluginFault::Late => &counters.late,
+            PluginFault::Died => &counters.died,
+            PluginFault::Garbage => &counters.garbage,
+            PluginFault::Unasked => &counters.unasked,
+        }
     }
 
     /// Adds what the fan-out did.

@@ -10,8 +10,15 @@ const SUPPORTED_NIPS: [u16; 8] = [1, 2, 9, 11, 40, 45, 62, 67];
 
 /// What can be switched off is not listed then (R11-08).
 fn supported_nips(config: &Config) -> Vec<u16> {
-    let reconciliation = config.negentropy.enabled.then_some(77);
-    SUPPORTED_NIPS.into_iter().chain(reconciliation).collect()
+    let optional = [
+        (13, config.policy.rules.asks_for_work()),
+        (77, config.negentropy.enabled),
+        (86, !config.admin.pubkeys.is_empty()),
+    ];
+    let optional = optional.into_iter().filter_map(|(nip, is_on)| is_on.then_some(nip));
+    let mut nips: Vec<_> = SUPPORTED_NIPS.into_iter().chain(optional).collect();
+    nips.sort_unstable();
+    nips
 }
 
 /// The media type of the document.
@@ -44,6 +51,8 @@ struct Limitation {
     max_subid_length: usize,
     max_event_tags: usize,
     max_content_length: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_pow_difficulty: Option<u32>,
     auth_required: bool,
     payment_required: bool,
     restricted_writes: bool,
@@ -58,6 +67,7 @@ struct Limitation {
 /// The document as JSON.
 pub(crate) fn document(config: &Config) -> String {
     let Config { relay, limits, query, .. } = config;
+    let rules = &config.policy.rules;
     let document = Document {
         name: relay.name.as_deref(),
         description: relay.description.as_deref(),
@@ -74,9 +84,10 @@ pub(crate) fn document(config: &Config) -> String {
             max_subid_length: SUB_ID_CHARS_MAX,
             max_event_tags: limits.event_tags_max,
             max_content_length: limits.content_chars_max,
+            min_pow_difficulty: Some(rules.work_bits_min).filter(|bits| *bits > 0),
             auth_required: false,
             payment_required: false,
-            restricted_writes: false,
+            restricted_writes: rules.restricts_writes(),
             created_at_lower_limit: limits.created_at_past_s_max,
             created_at_upper_limit: limits.created_at_future_s_max,
             default_limit: query.default_limit,

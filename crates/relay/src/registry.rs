@@ -1,6 +1,7 @@
 //! Who is connected: the cap on sockets, and the list that a stop and the pings go through.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -8,6 +9,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 use tokio::sync::Notify;
 
+use crate::clients::Visitor;
 use crate::conn::{Conn, ConnId};
 use crate::outbox::OutboxBounds;
 
@@ -55,9 +57,9 @@ impl Registry {
     }
 
     /// Enters an upgraded socket.
-    pub(crate) fn enter(&self, _seat: &Seat) -> Arc<Conn> {
+    pub(crate) fn enter(&self, _seat: &Seat, visitor: Visitor) -> Arc<Conn> {
         let id = ConnId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let conn = Arc::new(Conn::new(id, self.outbox));
+        let conn = Arc::new(Conn::new(id, visitor, self.outbox));
         self.conns.lock().insert(id, Arc::clone(&conn));
         conn
     }
@@ -106,6 +108,14 @@ impl Registry {
     pub(crate) fn close_all(&self) {
         for conn in self.select(|_| true) {
             conn.outbox.close(1001, "relay is stopping");
+        }
+    }
+
+    /// Closes the connections from these addresses.
+    pub(crate) fn close_where(&self, is_there: impl Fn(IpAddr) -> bool, reason: &'static str) {
+        let conns = self.conns.lock();
+        for conn in conns.values().filter(|conn| is_there(conn.visitor.address)) {
+            conn.outbox.close(1008, reason);
         }
     }
 

@@ -8,14 +8,16 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use zeolite_proto::normalise_relay_url;
 
 use crate::accept::accept;
+use crate::admin::Admin;
 use crate::config::Config;
 use crate::core::Core;
 use crate::descriptors;
 use crate::http::Site;
 use crate::hub::Hub;
-use crate::mirror::fleet;
+use crate::mirror::{MirrorStatus, fleet};
 
 /// Runs a relay until SIGTERM or SIGINT, then stops it in order. A second signal ends the process
 /// at once.
@@ -72,10 +74,28 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
         .with_context(|| format!("listen on {}", config.listen))?;
     let addr = listener.local_addr().context("read the listening address")?;
     let mirrors = fleet::start(&core, &config.mirrors)?;
-    core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(Site::new(&config, mirrors))));
-    core.spawn(ping_silent(Arc::clone(core.hub()), config.server.ping_s));
+    let ping_s = config.server.ping_s;
+    let site = site(config, addr, &core, mirrors);
+    core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(site)));
+    core.spawn(ping_silent(Arc::clone(core.hub()), ping_s));
     let failed = core.failed.clone();
     Ok(RunningRelay { addr, core, failed })
+}
+
+/// What HTTP answers with.
+fn site(config: Config, addr: SocketAddr, core: &Core, mirrors: Vec<MirrorStatus>) -> Site {
+    let (hub, store) = (Arc::clone(core.hub()), core.store().clone());
+    let admin = Admin::new(&config, own_urls(&config, addr), hub, store, core.admitter().clone());
+    let moderation = Arc::clone(&core.hub().policy.current().moderation);
+    Site::new(config, &moderation, mirrors, admin)
+}
+
+/// The names that orders and logins may call this relay by: those of the configuration, and the
+/// address itself as long as there are none.
+fn own_urls(config: &Config, addr: SocketAddr) -> Vec<String> {
+    let urls = config.relay.urls.iter().filter_map(|url| normalise_relay_url(url));
+    let urls: Vec<_> = urls.collect();
+    if urls.is_empty() { vec![format!("ws://{addr}")] } else { urls }
 }
 
 /// Looks at each connection once in `period_s`, at some of them every second.

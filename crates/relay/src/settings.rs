@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use hyper::header::HeaderName;
+use zeolite_policy::PluginSettings;
 use zeolite_reconcile::FrameLimit;
 use zeolite_session::SessionLimits;
 use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
 
+use crate::clients::{ClientLimits, Clients, Proxies, Rate};
 use crate::config::Config;
 use crate::fanout::FanoutBounds;
 use crate::limits::{
@@ -34,6 +37,33 @@ pub(crate) fn session_limits(config: &Config) -> SessionLimits {
         limits.reconciliations_max = 0;
     }
     limits
+}
+
+/// What the clients of one address may spend.
+pub(crate) fn clients(config: &Config) -> Clients {
+    let clients = &config.clients;
+    let rate = |per_s: Option<u64>, burst: u64| per_s.map(|per_s| Rate { per_s, burst });
+    let limits = ClientLimits {
+        connections_max: clients.connections_max,
+        events: rate(clients.events_per_s, clients.events_burst),
+        queries: rate(clients.queries_per_s, clients.queries_burst),
+        bytes: rate(clients.bytes_per_s, clients.bytes_burst),
+    };
+    let header = HeaderName::try_from(&clients.address_header);
+    let header = header.expect("the configuration was checked");
+    let networks = clients.trusted_proxies.iter();
+    let networks = networks.map(|range| range.parse().expect("the configuration was checked"));
+    Clients::new(limits, Proxies::new(networks.collect(), header))
+}
+
+/// How the policy program is treated.
+pub(crate) fn plugin(config: &Config) -> PluginSettings {
+    let policy = &config.policy;
+    PluginSettings {
+        pending_max: policy.plugin_pending_max,
+        answer_max: Duration::from_millis(policy.plugin_answer_ms_max),
+        fail: policy.plugin_fail,
+    }
 }
 
 pub(crate) fn neg_bounds(config: &Config) -> NegBounds {

@@ -5,6 +5,7 @@
 //! -------------                          -------------
 //! accept -> http -> conn::run (writer)
 //!                    conn::read --------- Queue -----> verifier x cores
+//!                      |   |                              | (plugin, if there is one)
 //!                      |   |                              | AdmitterIn
 //!                      |   |                              v
 //!                      |   |                           admitter --CommitterIn--> committer
@@ -32,12 +33,15 @@ use crate::fanout::Fanout;
 use crate::fanout_thread;
 use crate::hub::Hub;
 use crate::inbox::AdmitterIn;
-use crate::ingest::{self, AdmitterThread, Ingest, Queue, Verifiers};
+use crate::ingest::{self, AdmitterThread, Ingest, Next, Queue, Verifiers};
 use crate::limits::{
-    ADMITTER_INBOX_SLICES, COMMITTER_INBOX_BATCHES, FANOUT_INBOX_MESSAGES, VERIFIER_KEYS_MAX,
+    ADMITTER_INBOX_SLICES, COMMITTER_INBOX_BATCHES, FANOUT_INBOX_MESSAGES, PLUGIN_INBOX_SLICES,
+    VERIFIER_KEYS_MAX,
 };
 use crate::metrics::Metrics;
 use crate::neg::Reconciliations;
+use crate::plugin::PluginThread;
+use crate::policy_cell::PolicyCell;
 use crate::query::{self, Lanes};
 use crate::registry::Registry;
 use crate::settings;
@@ -47,8 +51,8 @@ pub(crate) struct Threads {
     pub(crate) hub: Arc<Hub>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) store: Store,
-    /// To the admitter, for the expiry timer.
-    pub(crate) expiry: crossbeam_channel::Sender<AdmitterIn>,
+    /// To the admitter, for the expiry timer and administrators.
+    pub(crate) admitter: crossbeam_channel::Sender<AdmitterIn>,
     pub(crate) handles: Vec<JoinHandle<()>>,
     /// Cancelled when one of the threads panics.
     pub(crate) failed: CancellationToken,
@@ -65,6 +69,7 @@ pub(crate) fn build(
     let cursor = store.snapshot().context("read the store")?.ceiling();
 
     let metrics = Arc::new(Metrics::new());
+    let policy = Arc::new(PolicyCell::open(&config.policy.rules, &config.db)?);
     let writable = Arc::new(AtomicBool::new(true));
     let queue = Arc::new(Queue::new(cores));
     let lanes = Arc::new(Lanes::default());
@@ -84,7 +89,9 @@ pub(crate) fn build(
         reconciliations: Reconciliations::new(settings::neg_bounds(config), Arc::clone(&metrics)),
         fanout: to_fanout.clone(),
         newest: newest_seen,
+        clients: settings::clients(config),
         registry: Registry::new(connections_max, settings::outbox_bounds(config)),
+        policy: Arc::clone(&policy),
         metrics: Arc::clone(&metrics),
         writable: Arc::clone(&writable),
     });
@@ -96,6 +103,7 @@ pub(crate) fn build(
     });
     let admitting = AdmitterThread {
         admitter,
+        policy,
         verifiers: Arc::clone(&verifiers),
         fanout: to_fanout.clone(),
         committer: to_committer,
@@ -103,10 +111,22 @@ pub(crate) fn build(
     let fanout = Fanout::new(settings::fanout_bounds(config), cursor);
 
     let mut threads = Spawner::default();
+    let next = match &config.policy.plugin {
+        None => Next::Admitter(to_admitter.clone()),
+        Some(command) => {
+            let (to_plugin, plugin_inbox) = bounded(PLUGIN_INBOX_SLICES);
+            let plugin_settings = settings::plugin(config);
+            let (admitter, metrics) = (to_admitter.clone(), Arc::clone(&metrics));
+            let plugin = PluginThread::new(command, plugin_settings, admitter, metrics);
+            threads.start("plugin", move || plugin.run(&plugin_inbox))?;
+            Next::Plugin(to_plugin)
+        }
+    };
     for at in 0..cores {
-        let (verifiers, admitter) = (Arc::clone(&verifiers), to_admitter.clone());
-        threads.start(format!("verifier-{at}"), move || verifiers.run(&admitter))?;
+        let (verifiers, next) = (Arc::clone(&verifiers), next.clone());
+        threads.start(format!("verifier-{at}"), move || verifiers.run(&next))?;
     }
+    drop(next);
     for at in 0..query_workers {
         let (lanes, fanout) = (Arc::clone(&lanes), to_fanout.clone());
         let (desk, metrics) = (settings::desk(config, &store), Arc::clone(&metrics));
@@ -122,7 +142,7 @@ pub(crate) fn build(
         fanout_thread::run(fanout, fanout_inbox, &newest, &lanes, &metrics)
     })?;
     let Spawner { handles, failed } = threads;
-    Ok(Threads { hub, queue, store, expiry: to_admitter, handles, failed })
+    Ok(Threads { hub, queue, store, admitter: to_admitter, handles, failed })
 }
 
 #[derive(Default)]

@@ -159,7 +159,7 @@ impl Set {
     fn write(&self, tag: u32, x: &[u8; 32], y: &[u8; 32], ways: usize) {
         let version = self.version.load(Ordering::Relaxed);
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        let is_ours = version % 2 == 0
+        let is_ours = version.is_multiple_of(2)
             && self.version.compare_exchange(version, version + 1, acquire, relaxed).is_ok();
         if !is_ours {
             return;

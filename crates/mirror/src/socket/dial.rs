@@ -6,13 +6,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper::header::{
-    ACCEPT, CONNECTION, HOST, HeaderMap, HeaderValue, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION,
-    UPGRADE, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE, USER_AGENT,
 };
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -144,7 +144,8 @@ impl Connector {
             (SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")),
             (SEC_WEBSOCKET_KEY, HeaderValue::try_from(key).expect("base 64 is plain text")),
         ];
-        let response = self.get(address, headers.into_iter().collect()).await?;
+        let request = request(Method::GET, headers.into_iter().collect(), Bytes::new());
+        let response = self.send(address, request).await?;
         let status = response.status();
         let no_relay = || ConnectError::NoRelay { address: address.to_string(), status };
         if status != StatusCode::SWITCHING_PROTOCOLS {
@@ -173,33 +174,64 @@ impl Connector {
         address: &RelayAddress,
     ) -> Result<RelayInformation, ConnectError> {
         let accept = (ACCEPT, HeaderValue::from_static("application/nostr+json"));
-        let response = self.get(address, [accept].into_iter().collect()).await?;
+        let request = request(Method::GET, [accept].into_iter().collect(), Bytes::new());
+        let response = self.send(address, request).await?;
         let body = Limited::new(response.into_body(), INFORMATION_BYTES_MAX).collect().await;
         // What breaks off or never ends is as good as no document.
         Ok(body.map(|body| RelayInformation::read(&body.to_bytes())).unwrap_or_default())
     }
 
-    /// One request on a connection of its own.
-    async fn get(
+    /// Sends an order to a relay (NIP-86): the status and the body of its answer.
+    ///
+    /// # Errors
+    ///
+    /// If the relay cannot be reached, or has not answered, in time.
+    pub async fn order(
         &self,
         address: &RelayAddress,
-        headers: HeaderMap,
+        token: HeaderValue,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes), ConnectError> {
+        let rpc = HeaderValue::from_static("application/nostr+json+rpc");
+        let headers = [(CONTENT_TYPE, rpc), (AUTHORIZATION, token)].into_iter().collect();
+        let sending = async {
+            let response = self.send(address, request(Method::POST, headers, body)).await?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), ORDER_BYTES_MAX).collect().await;
+            Ok((status, body.map(|body| body.to_bytes()).unwrap_or_default()))
+        };
+        self.in_time(address, sending).await
+    }
+
+    /// One request on a connection of its own.
+    async fn send(
+        &self,
+        address: &RelayAddress,
+        mut request: Request<Full<Bytes>>,
     ) -> Result<Response<hyper::body::Incoming>, ConnectError> {
         let stream = self.dial(address).await?;
-        let shake = http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream)).await;
+        let shake = http1::handshake::<_, Full<Bytes>>(TokioIo::new(stream)).await;
         let (mut sender, connection) = shake.map_err(|source| no_http(address, source))?;
         // It ends with the answer, or hands the socket over to whoever asked for the upgrade; its
         // error is the request's as well.
         tokio::spawn(async move { _ = connection.with_upgrades().await });
-        let mut request = Request::new(Empty::new());
         *request.uri_mut() = address.path().parse().expect("the path was checked");
-        *request.headers_mut() = headers;
         let host = HeaderValue::from_str(address.authority()).expect("the host was checked");
         request.headers_mut().insert(HOST, host);
         let agent = HeaderValue::from_static(concat!("zeolite-mirror/", env!("CARGO_PKG_VERSION")));
         request.headers_mut().insert(USER_AGENT, agent);
         sender.send_request(request).await.map_err(|source| no_http(address, source))
     }
+}
+
+/// The longest answer to an order that is read: a list of 100,000 keys with short reasons.
+const ORDER_BYTES_MAX: usize = 16 << 20;
+
+fn request(method: Method, headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.headers_mut() = headers;
+    request
 }
 
 fn no_http(address: &RelayAddress, source: hyper::Error) -> ConnectError {

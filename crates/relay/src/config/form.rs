@@ -13,7 +13,7 @@ pub(crate) enum Given {
     Text(String),
     /// A TOML boolean.
     Switch(bool),
-    /// A TOML array of strings.
+    /// A TOML array of strings or integers, as texts.
     List(Vec<String>),
     /// Anything else, by the name of its type.
     Other(&'static str),

@@ -2,13 +2,14 @@
 //! configuration and the reference in `docs/operations.md` all come from it.
 
 use zeolite_proto::limits::SEQ_MAX;
-use zeolite_proto::{PubKey, normalise_relay_url};
+use zeolite_proto::{Kind, PubKey, normalise_relay_url};
 
 use zeolite_reconcile::limits::FRAME_BYTES_MIN;
 
 use super::form::{
     Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Truth, Whole,
 };
+use super::policy::{FAIL_MODES, SetOf};
 use super::{Config, Durability};
 
 /// One configurable value.
@@ -141,7 +142,65 @@ keys! {
         "Memory for the sets of filters; one connection may have a quarter of it."
     "negentropy.idle_s_max" negentropy.idle_s_max = Whole { min: 1, max: 86_400 };
         "Seconds without a message after which a reconciliation is closed."
+
+    "clients.connections_max" clients.connections_max = Or("any", Whole { min: 1, max: 1_000_000 });
+        "Open sockets of one client address (of IPv6, a /64)."
+    "clients.events_per_s" clients.events_per_s = RATE;
+        "Events a second of one client address; more are refused."
+    "clients.events_burst" clients.events_burst = BURST;
+        "Events that it may send at once after a pause."
+    "clients.queries_per_s" clients.queries_per_s = RATE;
+        "Cost of its queries a second; more are refused."
+    "clients.queries_burst" clients.queries_burst = BURST;
+        "Cost of queries that it may ask at once after a pause."
+    "clients.bytes_per_s" clients.bytes_per_s = RATE;
+        "Bytes a second that are read from it; more wait in its socket."
+    "clients.bytes_burst" clients.bytes_burst = BURST;
+        "Bytes that are read at once after a pause."
+    "clients.trusted_proxies" clients.trusted_proxies = ListOf(NETWORK);
+        "Proxies whose word is taken for where a client is."
+    "clients.address_header" clients.address_header = HEADER;
+        "The header in which they say it."
+
+    "admin.pubkeys" admin.pubkeys = AUTHORS;
+        "Keys that may administrate over HTTP (NIP-86); empty: it is not offered."
+
+    "policy.authors_only" policy.rules.authors_only = Truth;
+        "Only authors in policy.authors, or allowed by an administrator, may write."
+    "policy.authors" policy.rules.authors_allowed = AUTHORS;
+        "Authors that may write where only some may."
+    "policy.authors_denied" policy.rules.authors_denied = AUTHORS;
+        "Authors that may not write."
+    "policy.kinds" policy.rules.kinds_allowed = KINDS;
+        "The only kinds that are taken; empty: all."
+    "policy.kinds_denied" policy.rules.kinds_denied = KINDS;
+        "Kinds that are not taken."
+    "policy.kinds_open" policy.rules.kinds_open = KINDS;
+        "Kinds that everyone may write, also where only some authors may."
+    "policy.work_bits_min" policy.rules.work_bits_min = Whole { min: 0, max: 256 };
+        "Leading zero bits that an event's id needs (NIP-13)."
+    "policy.plugin" policy.plugin = Maybe(ANY);
+        "A command that is asked about each event, by the line protocol of strfry's plug-ins."
+    "policy.plugin_fail" policy.plugin_fail = OneOf(FAIL_MODES);
+        "Whether events are refused (closed) or taken (open) while it does not answer."
+    "policy.plugin_answer_ms_max" policy.plugin_answer_ms_max = Whole { min: 10, max: 600_000 };
+        "Milliseconds that one answer may take before the command is started anew."
+    "policy.plugin_pending_max" policy.plugin_pending_max = Whole { min: 1, max: 100_000 };
+        "Questions that it is asked before it has answered the first of them."
 }
+
+const RATE: Or<Whole<u64>> = Or("any", Whole { min: 1, max: u32::MAX as u64 });
+const BURST: Whole<u64> = Whole { min: 1, max: u32::MAX as u64 };
+const NETWORK: Text = Text {
+    accepts: "an IP address or a range, \"10.0.0.0/8\"",
+    good: |text| text.parse::<zeolite_policy::Network>().is_ok(),
+};
+const HEADER: Text = Text {
+    accepts: "the name of an HTTP header",
+    good: |text| hyper::header::HeaderName::try_from(text).is_ok(),
+};
+const AUTHORS: SetOf<PubKey> = SetOf::new();
+const KINDS: SetOf<Kind> = SetOf::new();
 
 const ANY: Text = Text { accepts: "a text", good: |_| true };
 const LOG: Text = Text {

@@ -4,6 +4,7 @@ use zeolite_mirror::{Direction, Mode, RelayAddress};
 use zeolite_proto::{Filter, Timestamp};
 
 use super::form::{Form, Given, Maybe, OneOf, Text, Truth, Whole, quote};
+use super::tables::table_keys;
 
 /// One mirror, as it is configured. Made by [`MirrorDraft::finish`], which refuses what is
 /// senseless.
@@ -69,32 +70,9 @@ impl Default for MirrorDraft {
     }
 }
 
-/// One key of a `[[mirror]]`.
-pub(crate) struct MirrorKey {
-    pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) set: fn(&mut MirrorDraft, &Given) -> Result<(), String>,
-    pub(crate) show: fn(&MirrorDraft) -> Option<String>,
-    pub(crate) accepts: fn() -> String,
-}
-
-macro_rules! keys {
-    ($($name:literal $field:ident = $form:expr; $help:literal)+) => {
-        /// The keys of a `[[mirror]]`, in the order in which they are shown.
-        pub(crate) const MIRROR_KEYS: &[MirrorKey] = &[$(MirrorKey {
-            name: $name,
-            help: $help,
-            set: |draft, given| {
-                draft.$field = $form.read(given)?;
-                Ok(())
-            },
-            show: |draft| $form.show(&draft.$field),
-            accepts: || $form.accepts(),
-        }),+];
-    };
-}
-
-keys! {
+table_keys! {
+    /// The keys of a `[[mirror]]`, in the order in which they are shown.
+    MIRROR_KEYS: MirrorDraft;
     "url" address = Maybe(AddressForm);
         "The upstream; required."
     "name" name = Maybe(NAME);

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use super::Config;
 use super::keys::KEYS;
-use super::mirror::{MIRROR_KEYS, MirrorDraft};
+use super::mirror::MIRROR_KEYS;
+use super::policy::{KIND_KEYS, KindDraft};
 use super::resolve::Resolved;
+use super::tables::TableKey;
 
 impl Resolved {
     /// The configuration as a file that gives the same one, with the source of each value.
@@ -24,13 +26,10 @@ impl Resolved {
             }
         }
         for mirror in &self.config.mirrors {
-            push(&mut out, format_args!("\n[[mirror]]\n"));
-            let draft = mirror.to_draft();
-            for key in MIRROR_KEYS {
-                if let Some(value) = (key.show)(&draft) {
-                    push(&mut out, format_args!("{} = {value}\n", key.name));
-                }
-            }
+            push_table(&mut out, "mirror", MIRROR_KEYS, &mirror.to_draft());
+        }
+        for (kind, rule) in &self.config.policy.rules.kinds {
+            push_table(&mut out, "kind", KIND_KEYS, &KindDraft::of(*kind, *rule));
         }
         out
     }
@@ -46,13 +45,27 @@ pub fn reference() -> String {
         let accepts = (key.accepts)();
         push(&mut out, format_args!("| `{}` | {default} | {accepts} | {} |\n", key.name, key.help));
     }
-    let draft = MirrorDraft::default();
-    for key in MIRROR_KEYS {
+    push_reference(&mut out, "mirror", MIRROR_KEYS);
+    push_reference(&mut out, "kind", KIND_KEYS);
+    out
+}
+
+fn push_table<Draft>(out: &mut String, name: &str, keys: &[TableKey<Draft>], draft: &Draft) {
+    push(out, format_args!("\n[[{name}]]\n"));
+    for key in keys {
+        if let Some(value) = (key.show)(draft) {
+            push(out, format_args!("{} = {value}\n", key.name));
+        }
+    }
+}
+
+fn push_reference<Draft: Default>(out: &mut String, table: &str, keys: &[TableKey<Draft>]) {
+    let draft = Draft::default();
+    for key in keys {
         let default = (key.show)(&draft).map_or("not set".to_owned(), |value| format!("`{value}`"));
         let (name, accepts, help) = (key.name, (key.accepts)(), key.help);
-        push(&mut out, format_args!("| `mirror.{name}` | {default} | {accepts} | {help} |\n"));
+        push(out, format_args!("| `{table}.{name}` | {default} | {accepts} | {help} |\n"));
     }
-    out
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {

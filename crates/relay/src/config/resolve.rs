@@ -10,9 +10,8 @@ use super::Config;
 use super::form::Given;
 use super::keys::{KEYS, Key, PREFIX, contradictions};
 use super::mirror::{MIRROR_KEYS, MirrorDraft};
-
-/// The name of the array of tables that lists the mirrors.
-const MIRROR: &str = "mirror";
+use super::policy::{KIND_KEYS, KindDraft};
+use super::tables::TableKey;
 
 /// Where a value came from. Later variants win over earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +57,8 @@ pub struct Layers {
 /// would silently leave a default in place.
 ///
 /// `CONFIG` names the file; the others set the seeds of tests and benchmarks.
-pub const OTHER_VARIABLES: &[&str] = &["ZEOLITE_CONFIG", "ZEOLITE_SEED", "ZEOLITE_SEEDS"];
+pub const OTHER_VARIABLES: &[&str] =
+    &["ZEOLITE_ADMIN_KEY", "ZEOLITE_CONFIG", "ZEOLITE_SEED", "ZEOLITE_SEEDS"];
 
 /// A configuration, and where each of its values came from.
 #[derive(Clone, Debug)]
@@ -161,7 +161,10 @@ impl Resolver {
         };
         let mut entries = Vec::new();
         let mut table = table.into_inner();
-        self.mirrors(table.remove(MIRROR), &line);
+        let mirrors = self.tables("mirror", MIRROR_KEYS, table.remove("mirror"), &line);
+        self.mirrors(mirrors);
+        let kinds = self.tables("kind", KIND_KEYS, table.remove("kind"), &line);
+        self.kinds(kinds);
         flatten("", &table, &mut entries);
         entries.sort_by_key(|entry| entry.at.start);
         for Entry { name, at, given } in entries {
@@ -172,52 +175,78 @@ impl Resolver {
         }
     }
 
-    /// Reads the array of `[[mirror]]` tables.
-    fn mirrors(
-        &mut self,
-        array: Option<Spanned<DeValue<'_>>>,
-        line: &impl Fn(Range<usize>) -> Source,
-    ) {
-        let Some(array) = array else { return };
-        let at = array.span();
-        let tables = match array.into_inner() {
-            DeValue::Array(tables) => tables,
-            _ => return self.fault(line(at), "mirror must be written as [[mirror]]".to_owned()),
-        };
-        for table in tables {
-            let at = table.span();
-            let DeValue::Table(table) = table.into_inner() else {
-                self.fault(line(at), "mirror must be written as [[mirror]]".to_owned());
-                continue;
-            };
-            let before = self.faults.len();
-            let draft = self.mirror(&table, line);
-            if self.faults.len() > before {
-                continue;
-            }
+    /// Takes the `[[mirror]]` tables.
+    fn mirrors(&mut self, drafts: Vec<(Source, MirrorDraft)>) {
+        for (source, draft) in drafts {
             match draft.finish() {
                 Ok(mirror) if self.config.mirrors.iter().any(|m| m.name == mirror.name) => {
-                    let why = format!("mirror.name {:?} is there twice", mirror.name);
-                    self.fault(line(at), why);
+                    self.fault(source, format!("mirror.name {:?} is there twice", mirror.name));
                 }
                 Ok(mirror) => self.config.mirrors.push(mirror),
-                Err(why) => self.fault(line(at), format!("mirror: {why}")),
+                Err(why) => self.fault(source, format!("mirror: {why}")),
             }
         }
     }
 
-    fn mirror(
+    /// Takes the `[[kind]]` tables.
+    fn kinds(&mut self, drafts: Vec<(Source, KindDraft)>) {
+        for (source, draft) in drafts {
+            match draft.finish() {
+                Ok((kind, rule)) => {
+                    if self.config.policy.rules.kinds.insert(kind, rule).is_some() {
+                        self.fault(source, format!("kind.kind {kind} is there twice"));
+                    }
+                }
+                Err(why) => self.fault(source, format!("kind: {why}")),
+            }
+        }
+    }
+
+    /// Reads an array of tables; those with faults are left out.
+    fn tables<Draft: Default>(
         &mut self,
+        name: &str,
+        keys: &[TableKey<Draft>],
+        array: Option<Spanned<DeValue<'_>>>,
+        line: &impl Fn(Range<usize>) -> Source,
+    ) -> Vec<(Source, Draft)> {
+        let mut drafts = Vec::new();
+        let Some(array) = array else { return drafts };
+        let no_array = || format!("{name} must be written as [[{name}]]");
+        let at = array.span();
+        let DeValue::Array(tables) = array.into_inner() else {
+            self.fault(line(at), no_array());
+            return drafts;
+        };
+        for table in tables {
+            let at = table.span();
+            let DeValue::Table(table) = table.into_inner() else {
+                self.fault(line(at), no_array());
+                continue;
+            };
+            let before = self.faults.len();
+            let draft = self.table(name, keys, &table, line);
+            if self.faults.len() == before {
+                drafts.push((line(at), draft));
+            }
+        }
+        drafts
+    }
+
+    fn table<Draft: Default>(
+        &mut self,
+        table_name: &str,
+        keys: &[TableKey<Draft>],
         table: &DeTable<'_>,
         line: &impl Fn(Range<usize>) -> Source,
-    ) -> MirrorDraft {
-        let mut draft = MirrorDraft::default();
+    ) -> Draft {
+        let mut draft = Draft::default();
         for (key, value) in table {
             let name = key.get_ref();
-            let result = match MIRROR_KEYS.iter().find(|known| known.name == name) {
+            let result = match keys.iter().find(|known| known.name == name) {
                 Some(known) => (known.set)(&mut draft, &given(value.get_ref()))
-                    .map_err(|why| format!("{MIRROR}.{name} {why}")),
-                None => Err(format!("unknown key {MIRROR}.{name}")),
+                    .map_err(|why| format!("{table_name}.{name} {why}")),
+                None => Err(format!("unknown key {table_name}.{name}")),
             };
             if let Err(why) = result {
                 self.fault(line(key.span()), why);
@@ -280,7 +309,7 @@ fn is_inside(key: &str, table: &str) -> bool {
 
 fn given(value: &DeValue<'_>) -> Given {
     let texts = |array: &toml::de::DeArray<'_>| {
-        array.iter().map(|entry| entry.get_ref().as_str().map(str::to_owned)).collect()
+        array.iter().map(|entry| entry_text(entry.get_ref())).collect()
     };
     match value {
         DeValue::String(text) => Given::Text(text.to_string()),
@@ -292,5 +321,14 @@ fn given(value: &DeValue<'_>) -> Given {
             None => Given::Other("array"),
         },
         value => Given::Other(value.type_str()),
+    }
+}
+
+/// An entry of a list as text: what it must be is for the key to say.
+fn entry_text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
+        _ => None,
     }
 }

@@ -144,7 +144,7 @@ fn senseless_values_are_refused() {
         &[
             "zeolite.toml:1: listen must be",
             "zeolite.toml:3: relay.name must be",
-            "zeolite.toml:4: relay.urls must be",
+            "zeolite.toml:4: relay.urls entry must be",
         ],
     );
 }
@@ -254,5 +254,35 @@ fn mirrors_are_read_and_refused() {
         (&format!("{url}\n{url}"), "zeolite.toml:3: mirror.name \"a\" is there twice".into()),
     ] {
         check_refused(text, &[], &[], &[&fault]);
+    }
+}
+
+/// `[[kind]]` tables and lists of kinds and keys are read whole and shown again.
+#[test]
+fn rules_are_read_and_refused() {
+    let key = "ab".repeat(32);
+    let file = format!(
+        "policy.kinds_denied = [4, \"7\"]\npolicy.authors = [\"{key}\"]\n\
+         [[kind]]\nkind = 1\ncontent_bytes_max = 500\n[[kind]]\nkind = 7\nage_s_max = 60"
+    );
+    let resolved = resolve(layers(&file, &[], &[])).expect("good rules");
+    let rules = &resolved.config.policy.rules;
+    assert_eq!(rules.kinds_denied.iter().map(|kind| kind.0).collect::<Vec<_>>(), [4, 7]);
+    assert_eq!(rules.authors_allowed.len(), 1);
+    assert_eq!(rules.kinds.len(), 2);
+    let again = resolve(layers(&resolved.to_toml(), &[], &[])).expect("what is shown is readable");
+    assert_eq!(again.config, resolved.config);
+    let environment = resolve(layers("", &[("ZEOLITE_POLICY_KINDS", "1, 7")], &[]));
+    assert_eq!(environment.expect("a list").config.policy.rules.kinds_allowed.len(), 2);
+    for (text, fault) in [
+        ("[[kind]]", "zeolite.toml:1: kind: kind is missing"),
+        ("[[kind]]\nkind = 70000", "zeolite.toml:2: kind.kind must be"),
+        ("[[kind]]\nkind = 1\n[[kind]]\nkind = 1", "zeolite.toml:3: kind.kind 1 is there twice"),
+        ("[[kind]]\nkind = 1\ntags = 3", "zeolite.toml:3: unknown key kind.tags"),
+        ("policy.kinds = [70000]", "zeolite.toml:1: policy.kinds must be a list, each a kind"),
+        ("policy.authors = [\"npub1\"]", "zeolite.toml:1: policy.authors must be a list, each 64"),
+        ("policy.kinds = [1.5]", "zeolite.toml:1: policy.kinds must be a list"),
+    ] {
+        check_refused(text, &[], &[], &[fault]);
     }
 }

@@ -11,7 +11,8 @@ use rustc_hash::FxBuildHasher;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
-use zeolite_proto::{Filter, SubId};
+use zeolite_policy::{RECONCILE_COST, count_cost, query_cost};
+use zeolite_proto::{Event, Filter, Prefix, Reason, RelayMsg, SubId};
 use zeolite_session::{Effect, Input, NegKey, Session, SubKey};
 
 use super::Conn;
@@ -19,6 +20,7 @@ use super::message::{
     Assembler, BAD_FRAME, Incoming, NOT_UTF8, TOO_BIG, TOO_SLOW, Violation, head_bytes,
 };
 use super::meter::Meter;
+use crate::clients::Account;
 use crate::clock;
 use crate::hub::Hub;
 use crate::inbox::FanoutIn;
@@ -61,6 +63,11 @@ pub(super) async fn run(hub: Arc<Hub>, conn: Arc<Conn>, socket: OwnedReadHalf, e
         End::Ours => {}
     }
     drain(&mut meter).await;
+}
+
+/// R01-56: what a client hears that spends more than it may.
+fn too_fast() -> Reason {
+    Reason::new(Prefix::RateLimited, "too much in too short a time; slow down")
 }
 
 /// However the reading ends, a panic included, the writer hears of it.
@@ -173,7 +180,13 @@ impl<'a> Reader<'a> {
         let bytes = head_bytes(&mut frame) + frame.payload.len();
         self.read_bytes += bytes as u64;
         self.hub.metrics.received_bytes.increment(bytes as u64);
-        self.assembler.push(frame).map_err(End::Violation)
+        let assembled = self.assembler.push(frame).map_err(End::Violation);
+        if let Some(wait) = self.account().and_then(|account| account.pay_bytes(bytes)) {
+            self.hub.metrics.over_budget.bytes.increment(1);
+            // Boxed: a timer is large, and few connections need one.
+            Box::pin(tokio::time::sleep(wait)).await;
+        }
+        assembled
     }
 
     async fn take(&mut self, incoming: Incoming) -> Result<(), End> {
@@ -217,7 +230,14 @@ impl<'a> Reader<'a> {
                 self.conn.outbox.reply_json(&reply);
             }
             Effect::Ingest(event) => {
-                if self.batch.push(self.hub.ingest.let_in(self.conn, event).await) {
+                if !self.pays(|account| account.pay_event()) {
+                    self.hub.metrics.over_budget.events.increment(1);
+                    self.refuse(&event, too_fast());
+                } else if let Err(reason) =
+                    self.hub.policy.current().judge(event.view(), clock::now())
+                {
+                    self.refuse(&event, reason);
+                } else if self.batch.push(self.hub.ingest.let_in(self.conn, event).await) {
                     self.hub.ingest.submit(self.batch);
                 }
             }
@@ -225,9 +245,17 @@ impl<'a> Reader<'a> {
             Effect::Count { sub, filters } => self.count(sub, filters).await,
             Effect::Unsubscribe(key) => self.unsubscribe(key).await,
             Effect::Reconcile { key, sub, filter, message } => {
+                let refused = (!self.pays_query(RECONCILE_COST)).then(|| sub.as_str().to_owned());
                 let opened = self.hub.reconciliations.open(self.conn, key, sub, *filter);
-                self.reconciliations.push(opened);
-                self.reconcile(key, message).await;
+                self.reconciliations.push(Arc::clone(&opened));
+                match refused {
+                    None => self.reconcile(key, message).await,
+                    Some(sub) => {
+                        opened.end();
+                        let refusal = RelayMsg::NegErr(&sub, too_fast(), None);
+                        self.conn.outbox.reply(&refusal);
+                    }
+                }
             }
             Effect::ReconcileMore { key, message } => self.reconcile(key, message).await,
             Effect::ReconcileEnd(key) => self.end_reconciliation(key),
@@ -239,15 +267,43 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn account(&self) -> Option<&Account> {
+        self.conn.visitor.account.as_ref()
+    }
+
+    fn pays(&self, pay: impl FnOnce(&Account) -> bool) -> bool {
+        self.account().is_none_or(pay)
+    }
+
+    fn pays_query(&self, cost: u64) -> bool {
+        let pays = self.pays(|account| account.pay_query(cost));
+        if !pays {
+            self.hub.metrics.over_budget.queries.increment(1);
+        }
+        pays
+    }
+
+    fn refuse(&self, event: &Event, reason: Reason) {
+        self.hub.metrics.refused(reason.prefix);
+        self.conn.outbox.reply(&RelayMsg::Ok(&event.view().id().to_string(), Err(reason)));
+    }
+
     fn query(&mut self, key: SubKey, sub: SubId, filters: Arc<[Filter]>) {
+        let pays = self.pays_query(query_cost(&filters));
         let subscription = Subscription::new(Arc::clone(self.conn), key, sub, filters);
         self.subscriptions.insert(key, Arc::clone(&subscription));
         self.hub.metrics.subscriptions.increment(1.0);
+        if !pays {
+            return subscription.end_with(too_fast());
+        }
         self.hub.metrics.queries.increment(1);
         self.hub.lanes.push(self.conn, Job::query(subscription));
     }
 
     async fn count(&mut self, sub: SubId, filters: Arc<[Filter]>) {
+        if !self.pays_query(count_cost(&filters)) {
+            return self.conn.outbox.reply(&RelayMsg::Closed(sub.as_str(), too_fast()));
+        }
         self.conn.lane.count_room().await;
         self.hub.metrics.counts.increment(1);
         self.hub.lanes.push(self.conn, Job::count(Arc::clone(self.conn), sub, filters));

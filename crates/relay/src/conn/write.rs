@@ -18,8 +18,13 @@ use crate::registry::Seat;
 
 /// Serves one upgraded socket until it ends, and tells everyone that it did. `early` is what HTTP
 /// had read beyond the request.
-pub(crate) async fn run(hub: Arc<Hub>, seat: Seat, socket: TcpStream, early: Bytes) {
-    let conn = hub.registry.enter(&seat);
+pub(crate) async fn run(
+    hub: Arc<Hub>,
+    _seat: Seat,
+    conn: Arc<Conn>,
+    socket: TcpStream,
+    early: Bytes,
+) {
     tracing::debug!(conn = %conn.id, "connected");
     let (read_half, write_half) = socket.into_split();
     let reader = read::run(Arc::clone(&hub), Arc::clone(&conn), read_half, early);
@@ -100,7 +105,7 @@ mod tests {
     /// so what a future needs only while it works is boxed.
     #[test]
     fn idle_connections_are_small() {
-        fn of_writer<F>(_: fn(Arc<Hub>, Seat, TcpStream, Bytes) -> F) -> usize {
+        fn of_writer<F>(_: fn(Arc<Hub>, Seat, Arc<Conn>, TcpStream, Bytes) -> F) -> usize {
             size_of::<F>()
         }
         fn of_reader<F>(_: fn(Arc<Hub>, Arc<Conn>, OwnedReadHalf, Bytes) -> F) -> usize {

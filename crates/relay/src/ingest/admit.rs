@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
-use zeolite_proto::{Event, EventId, Kind, Timestamp, Verified};
+use zeolite_policy::Moderation;
+use zeolite_proto::{Event, EventId, Kind, Reason, Seq, Timestamp, Verified};
 use zeolite_store::{Admitter, PendingBatch, WriteError};
 
 use super::answer::{Answer, Origin, Verdict};
@@ -14,10 +15,12 @@ use crate::clock;
 use crate::hub::FanoutSender;
 use crate::inbox::{AdmitterIn, CommitterIn, FanoutIn};
 use crate::limits::{ADMIT_EVENTS_MAX, EXPIRE_EVENTS_MAX};
+use crate::policy_cell::PolicyCell;
 
 /// What the admitter thread owns.
 pub(crate) struct AdmitterThread {
     pub(crate) admitter: Admitter,
+    pub(crate) policy: Arc<PolicyCell>,
     pub(crate) verifiers: Arc<Verifiers>,
     pub(crate) fanout: FanoutSender,
     pub(crate) committer: Sender<CommitterIn>,
@@ -55,15 +58,17 @@ impl AdmitterThread {
         match message {
             AdmitterIn::Checked(slice) => waiting.put(slice),
             AdmitterIn::Expire(now) => _ = self.expire(now),
+            AdmitterIn::Remove(seqs) => self.remove(&seqs),
         }
     }
 
     /// What is there and in order, up to the size of a batch.
     fn gather(&mut self, waiting: &mut Waiting, inbox: &Receiver<AdmitterIn>) -> Batch {
         let mut batch = Batch::default();
+        let moderation = Arc::clone(&self.policy.current().moderation);
         while batch.origins.len() < ADMIT_EVENTS_MAX {
             if let Some(slice) = waiting.next() {
-                batch.add(slice);
+                batch.add(slice, &moderation);
             } else if let Ok(message) = inbox.try_recv() {
                 self.take(message, waiting);
             } else {
@@ -137,6 +142,18 @@ impl AdmitterThread {
         let _stopping = self.committer.send(CommitterIn { pending, answers });
     }
 
+    /// Removes events on the operator's behalf.
+    fn remove(&mut self, seqs: &[Seq]) {
+        match self.admitter.remove(seqs) {
+            Ok(admitted) => {
+                // A known event may be gone, as after a deletion.
+                self.verifiers.deletions.fetch_add(1, Ordering::AcqRel);
+                self.commit(Some(admitted.pending), Vec::new(), Vec::new());
+            }
+            Err(error) => tracing::error!(%error, "events were not removed"),
+        }
+    }
+
     /// Removes what is over; requests to vanish that are still being carried out go on with it.
     /// False if the store takes no changes.
     fn expire(&mut self, now: Timestamp) -> bool {
@@ -159,13 +176,17 @@ fn deletes(event: &Event) -> bool {
 }
 
 impl Batch {
-    fn add(&mut self, slice: CheckedSlice) {
+    /// Bans act at once: what was on its way when one was spoken is refused here.
+    fn add(&mut self, slice: CheckedSlice, moderation: &Moderation) {
         for (origin, checked) in slice.events {
             let verdict = match checked {
                 Checked::Refused(verdict) => Some(verdict),
                 Checked::Known { deletions } => {
                     self.known.push((self.origins.len(), origin.id, deletions));
                     Some(Verdict::Duplicate)
+                }
+                Checked::Good(event) if is_banned(&event, moderation) => {
+                    Some(Verdict::Unwanted(Reason::blocked("banned here")))
                 }
                 Checked::Good(event) if event.view().kind().is_ephemeral() => {
                     self.ephemeral.push(event.into_inner());
@@ -179,6 +200,15 @@ impl Batch {
             self.origins.push((origin, verdict));
         }
     }
+}
+
+/// Gift wraps have throw-away authors, and requests to vanish are always taken.
+fn is_banned(event: &Event, moderation: &Moderation) -> bool {
+    let view = event.view();
+    let has_author =
+        !matches!(view.kind(), Kind::VANISH | Kind::GIFT_WRAP | Kind::EPHEMERAL_GIFT_WRAP);
+    moderation.is_event_banned(&view.id())
+        || (has_author && moderation.is_pubkey_banned(&view.pubkey()))
 }
 
 /// Slices that wait for an earlier one: at most one for each other verifier, and what they finish

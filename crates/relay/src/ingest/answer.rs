@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
+use zeolite_policy::PluginSource;
 use zeolite_proto::{EventId, Prefix, Reason, RelayMsg};
 use zeolite_store::Outcome;
 
@@ -41,6 +42,14 @@ impl fmt::Debug for Client {
 }
 
 impl Origin {
+    /// What a policy is told of where the event came from.
+    pub(crate) fn plugin_source(&self) -> PluginSource<'_> {
+        match &self.source {
+            Source::Client(client) => PluginSource::Client(client.conn.visitor.address),
+            Source::Mirror(_) => PluginSource::Mirror(""),
+        }
+    }
+
     /// True if the signature need not be looked at.
     pub(crate) fn is_trusted(&self) -> bool {
         matches!(&self.source, Source::Mirror(place) if place.is_trusted())
@@ -48,7 +57,7 @@ impl Origin {
 }
 
 /// What became of an event, in the groups that the metrics count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It has a `Seq`.
     Stored,
@@ -64,6 +73,10 @@ pub enum Verdict {
     Expired,
     /// Its signature is wrong.
     Forged,
+    /// The operator's policy refuses it.
+    Unwanted(Reason),
+    /// The operator's policy drops it, and its publisher is not to know.
+    Shadowed,
     /// The store has no room left.
     Full,
     /// The store failed.
@@ -87,7 +100,8 @@ impl Verdict {
     /// The third and fourth element of `OK`.
     pub fn to_ok(self) -> Result<Option<Reason>, Reason> {
         match self {
-            Self::Stored | Self::Ephemeral => Ok(None),
+            Self::Stored | Self::Ephemeral | Self::Shadowed => Ok(None),
+            Self::Unwanted(reason) => Err(reason),
             Self::Duplicate => {
                 Ok(Some(Reason::new(Prefix::Duplicate, "this event is stored already")))
             }
@@ -141,6 +155,8 @@ mod tests {
             (Verdict::Deleted, false, "blocked: deleted by its author"),
             (Verdict::Expired, false, "invalid: the event has expired"),
             (Verdict::Forged, false, "invalid: the signature is wrong"),
+            (Verdict::Unwanted(Reason::blocked("no")), false, "blocked: no"),
+            (Verdict::Shadowed, true, ""),
             (Verdict::Full, false, "error: the store is full"),
             (Verdict::Failed, false, "error: the event could not be stored"),
         ] {

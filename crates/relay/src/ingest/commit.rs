@@ -58,12 +58,14 @@ fn send(mut answer: Answer, writable: bool, metrics: &Metrics) {
     if !writable && matches!(answer.verdict, Verdict::Stored | Verdict::Duplicate) {
         answer.verdict = Verdict::Failed;
     }
-    metrics.verdict(answer.verdict).increment(1);
+    metrics.verdict(&answer.verdict).increment(1);
     answer.send();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use serde_json::Value;
     use tokio::sync::Semaphore;
     use zeolite_proto::{EventParser, Timestamp, Verified};
@@ -72,6 +74,7 @@ mod tests {
 
     use super::super::answer::{Client, Origin, Source};
     use super::*;
+    use crate::clients::Visitor;
     use crate::conn::{Conn, ConnId};
     use crate::outbox::OutboxBounds;
 
@@ -89,7 +92,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { map_bytes, ..Options::default() };
         let (_store, mut admitter, committer) = zeolite_store::open(dir.path(), options).unwrap();
-        let conn = Arc::new(Conn::new(ConnId(1), BOUNDS));
+        let conn =
+            Arc::new(Conn::new(ConnId(1), Visitor::free(Ipv4Addr::LOCALHOST.into()), BOUNDS));
         let permits = Arc::new(Semaphore::new(usize::try_from(notes).unwrap()));
         let mut factory = Factory::unsigned(1);
         let mut parser = EventParser::new();

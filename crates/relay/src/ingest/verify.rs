@@ -31,6 +31,15 @@ pub struct CheckedSlice {
     pub(crate) events: Vec<(Origin, Checked)>,
 }
 
+/// Who takes checked slices.
+#[derive(Clone)]
+pub(crate) enum Next {
+    /// The admitter, where there is no policy program.
+    Admitter(Sender<AdmitterIn>),
+    /// The thread that asks the policy program.
+    Plugin(Sender<CheckedSlice>),
+}
+
 /// What all verifiers share.
 pub(crate) struct Verifiers {
     pub(crate) queue: Arc<Queue>,
@@ -41,11 +50,15 @@ pub(crate) struct Verifiers {
 }
 
 impl Verifiers {
-    /// Runs one verifier until the queue is closed and empty.
-    pub(crate) fn run(&self, admitter: &Sender<AdmitterIn>) {
+    /// Runs one verifier until the queue is closed and empty, or whoever comes next is gone.
+    pub(crate) fn run(&self, next: &Next) {
         while let Some(slice) = self.queue.take() {
-            let checked = AdmitterIn::Checked(self.check(slice));
-            if admitter.send(checked).is_err() {
+            let checked = self.check(slice);
+            let is_gone = match next {
+                Next::Admitter(admitter) => admitter.send(AdmitterIn::Checked(checked)).is_err(),
+                Next::Plugin(plugin) => plugin.send(checked).is_err(),
+            };
+            if is_gone {
                 return;
             }
         }

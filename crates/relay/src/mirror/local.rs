@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use zeolite_mirror::{
     Local, LocalError, LocalSet, ReconcileFault, Verdict as MirrorVerdict, start_on, step_on,
 };
+use zeolite_policy::Policy;
 use zeolite_proto::{Event, EventId, Filter, Prefix, Timestamp};
 use zeolite_reconcile::{Edge, Initiator, Item, Set, SortedSet, Step};
 use zeolite_session::{SessionLimits, check_event};
@@ -47,9 +48,9 @@ impl Local for StoreSide {
         events: Vec<Event>,
         is_trusted: bool,
     ) -> impl Future<Output = Vec<MirrorVerdict>> + Send + 'static {
-        let (limits, now) = (&self.hub.session, clock::now());
+        let (limits, policy, now) = (&self.hub.session, self.hub.policy.current(), clock::now());
         let mut verdicts: Vec<_> =
-            events.iter().map(|event| check(limits, event, now).err()).collect();
+            events.iter().map(|event| check(limits, &policy, event, now).err()).collect();
         let taken = events.into_iter().zip(&verdicts);
         let taken: Vec<_> =
             taken.filter(|(_, refused)| refused.is_none()).map(|(event, _)| event).collect();
@@ -101,13 +102,21 @@ impl Local for StoreSide {
 }
 
 /// The rules for a single event, whatever road it came by.
-fn check(limits: &SessionLimits, event: &Event, now: Timestamp) -> Result<(), MirrorVerdict> {
+fn check(
+    limits: &SessionLimits,
+    policy: &Policy,
+    event: &Event,
+    now: Timestamp,
+) -> Result<(), MirrorVerdict> {
     if event.record_bytes() > limits.message_bytes_max {
         return Err(MirrorVerdict::Blocked);
     }
-    check_event(limits, event.view(), now).map_err(|reason| match reason.prefix {
-        Prefix::Invalid => MirrorVerdict::Invalid,
-        _ => MirrorVerdict::Blocked,
+    let view = event.view();
+    check_event(limits, view, now).and_then(|()| policy.judge(view, now)).map_err(|reason| {
+        match reason.prefix {
+            Prefix::Invalid => MirrorVerdict::Invalid,
+            _ => MirrorVerdict::Blocked,
+        }
     })
 }
 
@@ -120,6 +129,7 @@ fn said(verdict: Verdict) -> MirrorVerdict {
         Verdict::Deleted => MirrorVerdict::Deleted,
         Verdict::Expired => MirrorVerdict::Expired,
         Verdict::Forged => MirrorVerdict::Invalid,
+        Verdict::Unwanted(_) | Verdict::Shadowed => MirrorVerdict::Blocked,
         Verdict::Full | Verdict::Failed => MirrorVerdict::Failed,
     }
 }

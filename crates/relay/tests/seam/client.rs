@@ -1,10 +1,12 @@
 //! One connection from both of its sides: the reader's duties, and the client that reads the bytes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use serde_json::Value;
 use zeolite_proto::{RelayMsg, Timestamp};
+use zeolite_relay::clients::Visitor;
 use zeolite_relay::conn::{Conn, ConnId};
 use zeolite_relay::outbox::{Drained, OutboxBounds, Taken};
 use zeolite_relay::subscription::Subscription;
@@ -38,7 +40,11 @@ pub(crate) enum Order {
 impl Client {
     pub(crate) fn new(id: u64, bounds: OutboxBounds) -> Self {
         Self {
-            conn: Arc::new(Conn::new(ConnId(id), bounds)),
+            conn: Arc::new(Conn::new(
+                ConnId(id),
+                Visitor::free(Ipv4Addr::LOCALHOST.into()),
+                bounds,
+            )),
             session: Session::new(Arc::new(SessionLimits::default())),
             subscriptions: HashMap::new(),
             requests: BTreeMap::new(),

@@ -1,9 +1,11 @@
 //! Replays against a log that ends early.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use serde_json::json;
 use zeolite_proto::{EventParser, Filter, Seq, SubId, Timestamp, Verified};
+use zeolite_relay::clients::Visitor;
 use zeolite_relay::conn::{Conn, ConnId};
 use zeolite_relay::fanout::Replay;
 use zeolite_relay::inbox::FanoutIn;
@@ -37,7 +39,7 @@ fn a_replay_ends_with_the_log() {
         reply_bytes_max: bytes_max,
         ingest_bytes_max: bytes_max,
     };
-    let conn = Arc::new(Conn::new(ConnId(1), bounds));
+    let conn = Arc::new(Conn::new(ConnId(1), Visitor::free(Ipv4Addr::LOCALHOST.into()), bounds));
     let filters = [Filter::from_json(&json!({}).to_string()).unwrap()].into();
     let sub = SubId::new("s").unwrap();
     let feed = Subscription::new(Arc::clone(&conn), SubKey(1), sub, filters);

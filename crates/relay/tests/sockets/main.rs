@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
+mod admin;
 mod frames;
 mod http;
+mod plugin;
+mod policy;
 mod reconcile;
 mod road;
 mod seam;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,19 +19,25 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct TestRelay {
     pub(crate) addr: SocketAddr,
     pub(crate) relay: Option<RunningRelay>,
-    _dir: TempDir,
+    _dir: Option<TempDir>,
 }
 
 /// Starts a relay, with changes to the default configuration.
 pub(crate) fn relay(configure: impl FnOnce(&mut Config)) -> TestRelay {
     let dir = tempfile::tempdir().unwrap();
+    let relay = relay_in(dir.path(), configure);
+    TestRelay { _dir: Some(dir), ..relay }
+}
+
+/// Starts a relay whose store, below `dir`, outlives it.
+pub(crate) fn relay_in(dir: &Path, configure: impl FnOnce(&mut Config)) -> TestRelay {
     let mut config = Config::default();
     config.listen.set_port(0);
-    config.db = dir.path().join("store");
+    config.db = dir.join("store");
     config.store.map_bytes = 1 << 30;
     configure(&mut config);
     let relay = start(config).unwrap();
-    TestRelay { addr: relay.addr, relay: Some(relay), _dir: dir }
+    TestRelay { addr: relay.addr, relay: Some(relay), _dir: None }
 }
 
 impl TestRelay {

@@ -67,7 +67,7 @@ fn sessions(report: &mut Report, live: &LiveSet, items: &[Item]) {
     let (first, all) = (identical.answers[0], identical.total());
     report.row("reconcile: first answer", ms(first), "ms", Target::AtMost(5.0));
     report.row("reconcile: identical sets", ms(all), "ms", Target::AtMost(5.0));
-    let slices = |at: usize| at * SLICES / items.len() % 5 == 0;
+    let slices = |at: usize| (at * SLICES / items.len()).is_multiple_of(5);
     let in_slices = differ(live, items, slices);
     report.row(
         "reconcile: 20 % each way, in slices",

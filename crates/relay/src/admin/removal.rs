@@ -1,0 +1,66 @@
+//! What a ban takes out of the store.
+
+use crossbeam_channel::Sender;
+use zeolite_proto::{EventId, Filter, PubKey, Seq};
+use zeolite_store::{ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
+
+use crate::clock;
+use crate::inbox::AdmitterIn;
+use crate::limits::PURGE_SLICE_EVENTS;
+
+/// Removes events by way of the admitter, behind everything that it was given before.
+#[derive(Clone)]
+pub(super) struct Remover {
+    store: Store,
+    admitter: Sender<AdmitterIn>,
+}
+
+impl Remover {
+    pub(super) fn new(store: Store, admitter: Sender<AdmitterIn>) -> Self {
+        Self { store, admitter }
+    }
+
+    /// Removes one event. What is on its way at this moment is refused at admission.
+    pub(super) fn event(&self, id: EventId) {
+        let found =
+            self.store.snapshot().and_then(|snapshot| Ok(snapshot.by_id(&id)?.map(|(seq, _)| seq)));
+        match found {
+            Ok(Some(seq)) => _ = self.admitter.send(AdmitterIn::Remove(vec![seq])),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, %id, "a banned event was not removed"),
+        }
+    }
+
+    /// Removes everything by an author, in slices, in a thread of its own: there may be millions.
+    pub(super) fn author(&self, author: PubKey) {
+        let remover = self.clone();
+        let work = move || {
+            if let Err(error) = remover.all_by(author) {
+                tracing::error!(%error, %author, "a banned author's events were not all removed");
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("purge".into()).spawn(work) {
+            tracing::error!(%error, %author, "a banned author's events were not removed");
+        }
+    }
+
+    fn all_by(&self, author: PubKey) -> Result<(), ReadError> {
+        let filter = Filter { authors: Some([author].into()), ..Filter::default() };
+        let options = ScanOptions { default_limit: None, max_limit: None };
+        let mut scan = Scan::new(&self.store, &[filter], options)?;
+        let budget = SliceBudget { events_max: PURGE_SLICE_EVENTS, ..SliceBudget::UNLIMITED };
+        loop {
+            let mut found: Vec<Seq> = Vec::new();
+            let state = scan.slice(clock::now(), budget, &mut |seq, _| {
+                found.push(seq);
+                true
+            })?;
+            if !found.is_empty() && self.admitter.send(AdmitterIn::Remove(found)).is_err() {
+                return Ok(());
+            }
+            if matches!(state, ScanState::Done { .. }) {
+                return Ok(());
+            }
+        }
+    }
+}
