@@ -29,6 +29,7 @@ mod record;
 mod relay_msg;
 mod relay_url;
 mod verified;
+mod visibility;
 
 pub use blame::Blame;
 pub use client_msg::{ClientMsg, MsgError};
@@ -46,3 +47,4 @@ pub use record::{Address, EventRef, RecordError, TagRef, TagStr};
 pub use relay_msg::{EoseHint, RelayMsg};
 pub use relay_url::normalise_relay_url;
 pub use verified::{SignatureCheck, Verified};
+pub use visibility::{Gates, Reach, Reader};

@@ -174,6 +174,10 @@ pub struct ImportArgs {
     /// Trust the signatures: only for files that this program exported and nobody touched
     #[arg(long, conflicts_with = "to")]
     pub no_verify: bool,
+    /// Take protected events too, which only their authors may publish (NIP-70): for exports of
+    /// this relay
+    #[arg(long, conflicts_with = "to")]
+    pub protected: bool,
 }
 
 /// What to export, and how.

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
-use zeolite_proto::PubKey;
+use zeolite_proto::{Kind, PubKey};
 use zeolite_session::SessionLimits;
 
 pub use zeolite_policy::FailMode;
@@ -58,6 +58,8 @@ pub struct Config {
     pub clients: ClientsConfig,
     /// Who administrates.
     pub admin: AdminConfig,
+    /// Logins, and what is for whom.
+    pub auth: AuthConfig,
     /// Relays that this one mirrors; their names differ.
     pub mirrors: Vec<MirrorConfig>,
 }
@@ -197,6 +199,27 @@ pub struct AdminConfig {
     pub pubkeys: BTreeSet<PubKey>,
 }
 
+/// Logins (NIP-42), and what is for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthConfig {
+    /// Whether only who has logged in is answered.
+    pub is_required: bool,
+    /// Kinds that only their recipients and authors may read.
+    pub gated_kinds: BTreeSet<Kind>,
+    /// Keys that may read those as well, such as those of the operator's mirrors.
+    pub keepers: BTreeSet<PubKey>,
+    /// Keys that one connection may log in with.
+    pub keys_max: usize,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        let private = [Kind::DIRECT_MESSAGE, Kind::GIFT_WRAP, Kind::EPHEMERAL_GIFT_WRAP];
+        let gated_kinds = private.into();
+        Self { is_required: false, gated_kinds, keepers: BTreeSet::new(), keys_max: 32 }
+    }
+}
+
 const MIB: usize = 1 << 20;
 
 impl Default for Config {
@@ -215,6 +238,7 @@ impl Default for Config {
             policy: PolicyConfig::default(),
             clients: ClientsConfig::default(),
             admin: AdminConfig::default(),
+            auth: AuthConfig::default(),
             mirrors: Vec::new(),
         }
     }

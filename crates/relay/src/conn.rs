@@ -9,11 +9,13 @@ mod read;
 mod write;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) use write::run;
 
 use crate::clients::Visitor;
+use crate::login::{Login, LoginDesk};
 use crate::outbox::{Outbox, OutboxBounds};
 use crate::query::Lane;
 
@@ -33,6 +35,8 @@ pub struct Conn {
     pub id: ConnId,
     /// Where the client is, and what it may spend.
     pub visitor: Box<Visitor>,
+    /// Who the client has shown to be.
+    pub login: Login,
     /// What waits for its socket.
     pub outbox: Outbox,
     /// What the query workers have to do for it.
@@ -43,15 +47,22 @@ pub struct Conn {
 
 impl Conn {
     /// A connection that has neither sent nor asked anything.
-    pub fn new(id: ConnId, visitor: Visitor, bounds: OutboxBounds) -> Self {
+    pub fn new(id: ConnId, visitor: Visitor, desk: &Arc<LoginDesk>, bounds: OutboxBounds) -> Self {
         let silent_rounds = AtomicU8::new(0);
         Self {
             id,
             visitor: Box::new(visitor),
+            login: Login::new(desk),
             outbox: Outbox::new(bounds),
             lane: Lane::default(),
             silent_rounds,
         }
+    }
+
+    /// Sends what refuses something until the client has logged in, and the challenge before it.
+    pub(crate) fn demand_login(&self, refusal: impl FnOnce(&Outbox)) {
+        self.login.challenge(self.id, &self.outbox);
+        refusal(&self.outbox);
     }
 
     pub(crate) fn mark_heard(&self) {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zeolite_filter_index::{FilterIndex, Handle};
-use zeolite_proto::{Event, Filter, Seq};
+use zeolite_proto::{Event, Filter, Gates, Seq};
 use zeolite_session::SubKey;
 
 use crate::conn::ConnId;
@@ -51,7 +51,9 @@ pub trait Feed: Clone {
     }
     /// False once it was closed, replaced or ended.
     fn is_active(&self) -> bool;
-    /// Offers an event that its filters match.
+    /// Whether its client may be given this event. Asked only of gated kinds.
+    fn may_read(&self, event: &Event) -> bool;
+    /// Offers an event that its filters match and its client may read.
     fn offer(&self, event: &Event) -> Offer;
     /// Ends it with `CLOSED "error: too slow"`.
     fn end_too_slow(&self);
@@ -117,6 +119,7 @@ type Slot = u32;
 /// The machine.
 pub struct Fanout<F> {
     bounds: FanoutBounds,
+    gates: Arc<Gates>,
     now: Duration,
     cursor: Seq,
     index: FilterIndex<Slot>,
@@ -129,9 +132,10 @@ pub struct Fanout<F> {
 
 impl<F: Feed> Fanout<F> {
     /// A machine over a store whose newest event is `cursor`.
-    pub fn new(bounds: FanoutBounds, cursor: Seq) -> Self {
+    pub fn new(bounds: FanoutBounds, gates: Arc<Gates>, cursor: Seq) -> Self {
         Self {
             bounds,
+            gates,
             now: Duration::ZERO,
             cursor,
             index: FilterIndex::new(),
@@ -192,10 +196,14 @@ impl<F: Feed> Fanout<F> {
         assert!(seq > self.cursor, "admission hands over events in the order of their Seq");
         self.cursor = seq;
         self.ring.push(seq, event.clone(), &self.bounds);
+        let is_gated = self.gates.cover(event.view().kind());
         let Self { index, slots, stats, now, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_mut().expect("the index names filled slots");
             if !matches!(standing.phase, Phase::Live { seen } if seen < seq) {
+                return;
+            }
+            if is_gated && !standing.feed.may_read(event) {
                 return;
             }
             match standing.feed.offer(event) {
@@ -211,9 +219,13 @@ impl<F: Feed> Fanout<F> {
 
     /// An event without `Seq` goes to whoever is live at this moment.
     fn ephemeral(&mut self, event: &Event) {
+        let is_gated = self.gates.cover(event.view().kind());
         let Self { index, slots, stats, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_ref().expect("the index names filled slots");
+            if is_gated && !standing.feed.may_read(event) {
+                return;
+            }
             let is_live = matches!(standing.phase, Phase::Live { .. });
             if is_live && standing.feed.offer(event) == Offer::Taken {
                 stats.delivered += 1;
@@ -256,7 +268,9 @@ impl<F: Feed> Fanout<F> {
             return;
         }
         for (seq, event) in self.ring.after(seen) {
-            if standing.feed.wants(event) {
+            let is_gated = self.gates.cover(event.view().kind());
+            let may_read = !is_gated || standing.feed.may_read(event);
+            if may_read && standing.feed.wants(event) {
                 match standing.feed.offer(event) {
                     Offer::Taken => self.stats.delivered += 1,
                     Offer::Full => {

@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::conn;
 use crate::hub::Hub;
 use crate::limits::{ADMIN_BODY_BYTES_MAX, HTTP_BUFFER_BYTES_MAX};
+use crate::login::LoginDesk;
 use crate::mirror::MirrorStatus;
 use crate::registry::Seat;
 use crate::{admin, landing, nip11};
@@ -38,6 +39,8 @@ pub(crate) struct Site {
     handshake_max: Duration,
     mirrors: Vec<MirrorStatus>,
     admin: Option<Admin>,
+    /// Who clients can show to be.
+    logins: Arc<LoginDesk>,
 }
 
 /// What the configuration, and what administrators changed of it, says to people.
@@ -58,10 +61,11 @@ impl Site {
         moderation: &Moderation,
         mirrors: Vec<MirrorStatus>,
         admin: Option<Admin>,
+        logins: Arc<LoginDesk>,
     ) -> Self {
         let handshake_max = Duration::from_secs(config.server.handshake_s_max);
         let pages = ArcSwap::from_pointee(Pages::new(&config));
-        let site = Self { config, pages, handshake_max, mirrors, admin };
+        let site = Self { config, pages, handshake_max, mirrors, admin, logins };
         site.refresh(moderation);
         site
     }
@@ -132,7 +136,7 @@ pub(crate) async fn serve(
     if let Some(Asked { upgrade, client }) = asked
         && let Some((socket, early)) = upgraded(upgrade).await
     {
-        let conn = hub.registry.enter(&seat, client.unwrap_or(visitor));
+        let conn = hub.registry.enter(&seat, client.unwrap_or(visitor), &site.logins);
         tokio::spawn(conn::run(hub, seat, conn, socket, early));
     }
 }

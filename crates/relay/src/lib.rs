@@ -25,6 +25,7 @@ pub mod frames;
 mod http;
 mod hub;
 mod landing;
+pub mod login;
 mod nip11;
 pub mod outbox;
 mod registry;

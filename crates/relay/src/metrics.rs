@@ -27,6 +27,8 @@ pub(crate) struct Metrics {
     verdicts: Verdicts,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
+    /// Keys that clients have shown to be theirs.
+    pub(crate) logins: Counter,
     /// Subscriptions that sessions hold.
     pub(crate) subscriptions: Gauge,
     /// Subscriptions that the fan-out feeds: those past their `EOSE`.
@@ -149,6 +151,7 @@ impl Metrics {
             },
             connections: new.gauge("zeolite_connections"),
             connections_refused: new.counter("zeolite_connections_refused_total"),
+            logins: new.counter("zeolite_logins_total"),
             subscriptions: new.gauge("zeolite_subscriptions"),
             live_subscriptions: new.gauge("zeolite_live_subscriptions"),
             received_bytes: new.counter("zeolite_received_bytes_total"),

@@ -1,17 +1,22 @@
 //! The information document of NIP-11, derived from the running configuration.
 
 use serde::Serialize;
+use zeolite_proto::Kind;
 use zeolite_proto::limits::SUB_ID_CHARS_MAX;
 
 use crate::config::Config;
 
 /// What this relay does for clients, whatever its configuration.
-const SUPPORTED_NIPS: [u16; 8] = [1, 2, 9, 11, 40, 45, 62, 67];
+const SUPPORTED_NIPS: [u16; 10] = [1, 2, 9, 11, 40, 42, 45, 62, 67, 70];
 
 /// What can be switched off is not listed then (R11-08).
 fn supported_nips(config: &Config) -> Vec<u16> {
+    let is_gated = |kind: Kind| config.auth.gated_kinds.contains(&kind);
     let optional = [
+        (4, is_gated(Kind::DIRECT_MESSAGE)),
         (13, config.policy.rules.asks_for_work()),
+        (17, is_gated(Kind::GIFT_WRAP)),
+        (59, is_gated(Kind::GIFT_WRAP) && is_gated(Kind::EPHEMERAL_GIFT_WRAP)),
         (77, config.negentropy.enabled),
         (86, !config.admin.pubkeys.is_empty()),
     ];
@@ -85,7 +90,7 @@ pub(crate) fn document(config: &Config) -> String {
             max_event_tags: limits.event_tags_max,
             max_content_length: limits.content_chars_max,
             min_pow_difficulty: Some(rules.work_bits_min).filter(|bits| *bits > 0),
-            auth_required: false,
+            auth_required: config.auth.is_required,
             payment_required: false,
             restricted_writes: rules.restricts_writes(),
             created_at_lower_limit: limits.created_at_past_s_max,
@@ -167,11 +172,15 @@ mod tests {
             })
         );
         assert_eq!(document["name"], "a \"name\"");
-        assert_eq!(document["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67, 77]));
+        let all = json!([1, 2, 4, 9, 11, 17, 40, 42, 45, 59, 62, 67, 70, 77]);
+        assert_eq!(document["supported_nips"], all);
         // R77-13, case 16: what is off is not listed.
         config.negentropy.enabled = false;
+        config.auth.gated_kinds.clear();
+        config.auth.is_required = true;
         let off: Value = serde_json::from_str(&super::document(&config)).unwrap();
-        assert_eq!(off["supported_nips"], json!([1, 2, 9, 11, 40, 45, 62, 67]));
+        assert_eq!(off["supported_nips"], json!([1, 2, 9, 11, 40, 42, 45, 62, 67, 70]));
+        assert_eq!(off["limitation"]["auth_required"], true);
         assert!(document.get("description").is_none() && document.get("pubkey").is_none());
         assert!(document["software"].as_str().unwrap().starts_with("https://"));
     }

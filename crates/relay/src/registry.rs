@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clients::Visitor;
 use crate::conn::{Conn, ConnId};
+use crate::login::LoginDesk;
 use crate::outbox::OutboxBounds;
 
 /// Pings without any sign of life after which a client is closed.
@@ -57,9 +58,14 @@ impl Registry {
     }
 
     /// Enters an upgraded socket.
-    pub(crate) fn enter(&self, _seat: &Seat, visitor: Visitor) -> Arc<Conn> {
+    pub(crate) fn enter(
+        &self,
+        _seat: &Seat,
+        visitor: Visitor,
+        logins: &Arc<LoginDesk>,
+    ) -> Arc<Conn> {
         let id = ConnId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let conn = Arc::new(Conn::new(id, visitor, self.outbox));
+        let conn = Arc::new(Conn::new(id, visitor, logins, self.outbox));
         self.conns.lock().insert(id, Arc::clone(&conn));
         conn
     }

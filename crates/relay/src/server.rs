@@ -17,7 +17,9 @@ use crate::core::Core;
 use crate::descriptors;
 use crate::http::Site;
 use crate::hub::Hub;
+use crate::login::LoginDesk;
 use crate::mirror::{MirrorStatus, fleet};
+use crate::settings;
 
 /// Runs a relay until SIGTERM or SIGINT, then stops it in order. A second signal ends the process
 /// at once.
@@ -85,17 +87,28 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
 /// What HTTP answers with.
 fn site(config: Config, addr: SocketAddr, core: &Core, mirrors: Vec<MirrorStatus>) -> Site {
     let (hub, store) = (Arc::clone(core.hub()), core.store().clone());
-    let admin = Admin::new(&config, own_urls(&config, addr), hub, store, core.admitter().clone());
+    let own_urls = own_urls(&config, addr);
+    let admin = Admin::new(&config, own_urls.clone(), hub, store, core.admitter().clone());
+    let terms = settings::login_terms(&config, own_urls);
+    let logins = LoginDesk::new(terms, settings::gates(&config));
     let moderation = Arc::clone(&core.hub().policy.current().moderation);
-    Site::new(config, &moderation, mirrors, admin)
+    Site::new(config, &moderation, mirrors, admin, logins)
 }
 
-/// The names that orders and logins may call this relay by: those of the configuration, and the
-/// address itself as long as there are none.
+/// The names that orders and logins may call this relay by: those of the configuration. As long as
+/// there are none, the address itself, and what it is called on this machine.
 fn own_urls(config: &Config, addr: SocketAddr) -> Vec<String> {
     let urls = config.relay.urls.iter().filter_map(|url| normalise_relay_url(url));
     let urls: Vec<_> = urls.collect();
-    if urls.is_empty() { vec![format!("ws://{addr}")] } else { urls }
+    if !urls.is_empty() {
+        return urls;
+    }
+    let mut names = vec![format!("ws://{addr}")];
+    if addr.ip().is_loopback() || addr.ip().is_unspecified() {
+        let port = addr.port();
+        names.extend(["localhost", "127.0.0.1", "[::1]"].map(|host| format!("ws://{host}:{port}")));
+    }
+    names
 }
 
 /// Looks at each connection once in `period_s`, at some of them every second.

@@ -1,15 +1,17 @@
 //! From the configuration to what each part is built with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::HeaderName;
 use zeolite_policy::PluginSettings;
+use zeolite_proto::Gates;
 use zeolite_reconcile::FrameLimit;
-use zeolite_session::SessionLimits;
+use zeolite_session::{LoginTerms, SessionLimits};
 use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
 
 use crate::clients::{ClientLimits, Clients, Proxies, Rate};
-use crate::config::Config;
+use crate::config::{AuthConfig, Config};
 use crate::fanout::FanoutBounds;
 use crate::limits::{
     INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION, SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
@@ -26,8 +28,21 @@ pub(crate) fn store_options(config: &Config) -> Options {
         head_events_max: config.store.head_events_max,
         head_bytes_max: config.store.head_bytes_max,
         own_urls: config.relay.urls.clone(),
+        gated_kinds: gates(config).kinds().to_vec(),
         ..Options::default()
     }
+}
+
+/// Kinds that are for their recipients and authors only.
+pub(crate) fn gates(config: &Config) -> Arc<Gates> {
+    let AuthConfig { gated_kinds, keepers, .. } = &config.auth;
+    Arc::new(Gates::new(gated_kinds.iter().copied(), keepers.iter().copied()))
+}
+
+/// What a login must be, at a relay that these names mean.
+pub(crate) fn login_terms(config: &Config, own_urls: Vec<String>) -> LoginTerms {
+    let AuthConfig { is_required, keys_max, .. } = config.auth;
+    LoginTerms { own_urls, is_required, keys_max }
 }
 
 /// What sessions allow. Without reconciliation there is room for none (R77-13).

@@ -100,6 +100,10 @@ impl Feed for Arc<Subscription> {
         self.ticket.is_active() && !self.conn.outbox.is_closing()
     }
 
+    fn may_read(&self, event: &Event) -> bool {
+        self.conn.login.may_read(event)
+    }
+
     fn offer(&self, event: &Event) -> Offer {
         self.conn.outbox.live(&self.ticket, &[&self.head, event.json(), b"]"])
     }

@@ -108,7 +108,7 @@ pub(crate) fn build(
         fanout: to_fanout.clone(),
         committer: to_committer,
     };
-    let fanout = Fanout::new(settings::fanout_bounds(config), cursor);
+    let fanout = Fanout::new(settings::fanout_bounds(config), settings::gates(config), cursor);
 
     let mut threads = Spawner::default();
     let next = match &config.policy.plugin {

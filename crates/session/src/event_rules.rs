@@ -1,9 +1,10 @@
 //! The rules that a single event must obey, whatever road it came by.
 
 use serde_json::Value;
-use zeolite_proto::{EventRef, Kind, Reason, TagRef, TagStr, Timestamp};
+use zeolite_proto::{EventRef, Kind, Reader, Reason, TagRef, TagStr, Timestamp};
 
 use crate::limits::SessionLimits;
+use crate::login::{auth_required, restricted};
 
 /// How far back gift wraps may be dated on purpose (NIP-59).
 const BACKDATED_S_MAX: u64 = 2 * 24 * 60 * 60;
@@ -11,6 +12,17 @@ const BACKDATED_S_MAX: u64 = 2 * 24 * 60 * 60;
 /// Reposts, whose content may be another event (NIP-18).
 const REPOST: Kind = Kind(6);
 const GENERIC_REPOST: Kind = Kind(16);
+
+/// Who brings an event, as far as it matters to those that only their author may bring (NIP-70).
+#[derive(Clone, Copy, Debug)]
+pub enum Publisher<'a> {
+    /// A client, with the keys it has logged in with.
+    Client(&'a Reader),
+    /// Somebody who passes on what others wrote.
+    Carrier,
+    /// Somebody whom the operator trusts to have been given it by its author.
+    Trusted,
+}
 
 /// Whether the relay takes this event, before its signature is checked and the store is asked.
 ///
@@ -20,11 +32,12 @@ pub fn check_event(
     limits: &SessionLimits,
     event: EventRef<'_>,
     now: Timestamp,
+    publisher: Publisher<'_>,
 ) -> Result<(), Reason> {
     check_kind(event)?;
     check_size(limits, event)?;
     check_time(limits, event, now)?;
-    check_protection(event)
+    check_protection(event, publisher)
 }
 
 /// Kinds with a duty of their own (R42-07, R62-01).
@@ -76,11 +89,20 @@ fn check_time(limits: &SessionLimits, event: EventRef<'_>, now: Timestamp) -> Re
     Ok(())
 }
 
-/// NIP-70. Only a logged-in author may publish a protected event, and there is no log-in here;
-/// the answer is no `auth-required:`, which would promise one.
-fn check_protection(event: EventRef<'_>) -> Result<(), Reason> {
+/// NIP-70. Only its author may bring a protected event, and nobody a repost that holds one.
+fn check_protection(event: EventRef<'_>, publisher: Publisher<'_>) -> Result<(), Reason> {
     if has_tag(event, b"-") {
-        return Err(Reason::blocked("protected events are not taken"));
+        return match publisher {
+            Publisher::Trusted => Ok(()),
+            Publisher::Client(reader) if reader.is_logged_in_as(&event.pubkey()) => Ok(()),
+            Publisher::Client(reader) if reader.is_anonymous() => {
+                Err(auth_required("only its author may publish a protected event"))
+            }
+            Publisher::Client(_) => {
+                Err(restricted("only its author may publish a protected event"))
+            }
+            Publisher::Carrier => Err(Reason::blocked("protected events come from their authors")),
+        };
     }
     let is_repost = matches!(event.kind(), REPOST | GENERIC_REPOST);
     if is_repost && embeds_protected(event.content()) {

@@ -8,11 +8,13 @@
 
 mod event_rules;
 mod limits;
+mod login;
 mod neg_hex;
 mod session;
 mod subscriptions;
 
-pub use event_rules::check_event;
+pub use event_rules::{Publisher, check_event};
 pub use limits::SessionLimits;
+pub use login::{Challenge, LoginTerms, Logins};
 pub use session::{Effect, Input, Session};
 pub use subscriptions::{NegKey, SubKey};

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use zeolite_proto::{
-    Blame, ClientMsg, Event, EventParser, Filter, MsgError, Prefix, Reason, RelayMsg, SubId,
-    Timestamp,
+    Blame, ClientMsg, Event, EventId, EventParser, Filter, MsgError, Prefix, PubKey, Reader,
+    Reason, RelayMsg, SubId, Timestamp,
 };
 
-use crate::event_rules::check_event;
+use crate::event_rules::{Publisher, check_event};
 use crate::limits::SessionLimits;
+use crate::login::Logins;
 use crate::neg_hex;
 use crate::subscriptions::{NegKey, SubKey, Subscriptions, count_values};
 
@@ -25,6 +26,15 @@ pub enum Input<'a> {
     SubEnded(SubKey),
     /// The relay ended this reconciliation and sent the `NEG-ERR` itself: its id is free.
     NegEnded(NegKey),
+    /// What [`Effect::CheckLogin`] came to.
+    LoginChecked {
+        /// The id of the event.
+        id: EventId,
+        /// Its author.
+        key: PubKey,
+        /// Whether its signature is right.
+        is_signed: bool,
+    },
 }
 
 /// What a session wants done, in this order.
@@ -32,7 +42,15 @@ pub enum Input<'a> {
 pub enum Effect {
     /// Send this JSON text.
     Reply(Vec<u8>),
-    /// An event was refused: send this JSON text, its `OK`.
+    /// Send this JSON text, which refuses something until the client has logged in; before it the
+    /// challenge, unless that was sent already (R42-01).
+    Demand(Vec<u8>),
+    /// Check the signature of this login; the answer is [`Input::LoginChecked`].
+    CheckLogin(Event),
+    /// From here on the client may read what this reader may.
+    LoggedIn(Arc<Reader>),
+    /// An event was refused: send this JSON text, its `OK`, and before it the challenge as for
+    /// [`Effect::Demand`] if the prefix is `auth-required`.
     Refuse {
         /// What to send.
         reply: Vec<u8>,
@@ -97,22 +115,24 @@ const NOT_OFFERED: Reason =
 
 /// The relay's side of one connection.
 ///
-/// Give it an input, then take effects until there are none. An input has at most two of them,
-/// and they are held in place: an idle session owns nothing on the heap but its subscriptions.
+/// Give it an input, then take effects until there are none. An input has at most two of them, and
+/// the first is held in place: an idle session owns nothing on the heap but its subscriptions.
 pub struct Session {
     limits: Arc<SessionLimits>,
+    logins: Logins,
     subscriptions: Subscriptions<SubKey>,
     /// In a name space of their own (R77-06).
     reconciliations: Subscriptions<NegKey>,
     first: Option<Effect>,
-    second: Option<Effect>,
+    second: Option<Box<Effect>>,
 }
 
 impl Session {
     /// A session of a connection that was just opened.
-    pub fn new(limits: Arc<SessionLimits>) -> Self {
+    pub fn new(limits: Arc<SessionLimits>, logins: Logins) -> Self {
         Self {
             limits,
+            logins,
             subscriptions: Subscriptions::default(),
             reconciliations: Subscriptions::default(),
             first: None,
@@ -134,12 +154,13 @@ impl Session {
             },
             Input::SubEnded(key) => self.subscriptions.remove_key(key),
             Input::NegEnded(key) => self.reconciliations.remove_key(key),
+            Input::LoginChecked { id, key, is_signed } => self.finish_login(id, key, is_signed),
         }
     }
 
     /// The next effect.
     pub fn poll(&mut self) -> Option<Effect> {
-        self.first.take().or_else(|| self.second.take())
+        self.first.take().or_else(|| self.second.take().map(|second| *second))
     }
 
     /// Open subscriptions.
@@ -161,11 +182,7 @@ impl Session {
             Ok(ClientMsg::Req(sub, filters)) => self.handle_req(sub, filters),
             Ok(ClientMsg::Close(sub)) => self.unsubscribe(sub.as_str()),
             Ok(ClientMsg::Count(sub, filters)) => self.handle_count(sub, filters),
-            Ok(ClientMsg::Auth(event)) => {
-                let reason = Reason::blocked("authentication is not offered");
-                let id = event.view().id().to_string();
-                self.reply(&RelayMsg::Ok(&id, Err(reason)));
-            }
+            Ok(ClientMsg::Auth(event)) => self.handle_auth(now, event),
             Ok(ClientMsg::NegOpen(sub, filter, hex)) => self.handle_neg_open(sub, filter, &hex),
             Ok(ClientMsg::NegMsg(sub, hex)) => self.handle_neg_msg(&sub, &hex),
             Ok(ClientMsg::NegClose(sub)) => self.end_reconciliation(sub.as_str()),
@@ -174,9 +191,36 @@ impl Session {
     }
 
     fn handle_event(&mut self, now: Timestamp, event: Event) {
-        match check_event(&self.limits, event.view(), now) {
+        let publisher = Publisher::Client(self.logins.reader());
+        let checked = self
+            .logins
+            .check_let_in()
+            .and_then(|()| check_event(&self.limits, event.view(), now, publisher));
+        match checked {
             Ok(()) => self.push(Effect::Ingest(event)),
             Err(reason) => self.refuse_event(&event.view().id().to_string(), reason),
+        }
+    }
+
+    /// R42-03: an AUTH is answered like an EVENT, and one that fails changes nothing.
+    fn handle_auth(&mut self, now: Timestamp, event: Event) {
+        match self.logins.check(event.view(), now) {
+            Ok(()) => self.push(Effect::CheckLogin(event)),
+            Err(reason) => self.reply(&RelayMsg::Ok(&event.view().id().to_string(), Err(reason))),
+        }
+    }
+
+    fn finish_login(&mut self, id: EventId, key: PubKey, is_signed: bool) {
+        let added = match is_signed {
+            true => self.logins.add(key).map(Arc::clone),
+            false => Err(Reason::invalid("the signature is wrong")),
+        };
+        match added {
+            Ok(reader) => {
+                self.push(Effect::LoggedIn(reader));
+                self.reply(&RelayMsg::Ok(&id.to_string(), Ok(None)));
+            }
+            Err(reason) => self.reply(&RelayMsg::Ok(&id.to_string(), Err(reason))),
         }
     }
 
@@ -184,21 +228,28 @@ impl Session {
     fn handle_req(&mut self, sub: SubId, filters: Vec<Filter>) {
         self.unsubscribe(sub.as_str());
         let values = count_values(&filters);
-        let admitted = self.check_room(values).and_then(|()| self.check_filters(filters));
+        let admitted = self
+            .check_room(values)
+            .and_then(|()| self.check_filters(filters))
+            .and_then(|filters| self.logins.check_reach(&filters).map(|()| filters));
         match admitted {
             Ok(filters) => {
                 let key = self.subscriptions.insert(sub.clone(), values);
                 self.push(Effect::Query { key, sub, filters });
             }
-            Err(reason) => self.reply(&RelayMsg::Closed(sub.as_str(), reason)),
+            Err(reason) => self.close_sub(sub.as_str(), reason),
         }
     }
 
     /// A COUNT may share its id with a subscription; neither knows of the other (R45-04).
     fn handle_count(&mut self, sub: SubId, filters: Vec<Filter>) {
-        match self.check_filters(filters) {
+        let admitted = self.check_filters(filters).and_then(|filters| {
+            self.logins.check_reach(&filters)?;
+            self.logins.check_counts(&filters).map(|()| filters)
+        });
+        match admitted {
             Ok(filters) => self.push(Effect::Count { sub, filters }),
-            Err(reason) => self.reply(&RelayMsg::Closed(sub.as_str(), reason)),
+            Err(reason) => self.close_sub(sub.as_str(), reason),
         }
     }
 
@@ -209,7 +260,10 @@ impl Session {
         let admitted = self
             .check_neg_room(values)
             .and_then(|()| self.check_filter(filter))
-            .and_then(|filter| Ok((filter, neg_hex::decode(hex)?)));
+            .and_then(|filter| {
+                self.logins.check_reach(std::slice::from_ref(&filter))?;
+                Ok((filter, neg_hex::decode(hex)?))
+            });
         match admitted {
             Ok((filter, message)) => {
                 let key = self.reconciliations.insert(sub.clone(), values);
@@ -298,9 +352,9 @@ impl Session {
             Blame::Event(id) => self.refuse_event(&id, reason),
             Blame::Sub(sub) => {
                 self.unsubscribe(&sub);
-                self.reply(&RelayMsg::Closed(&sub, reason));
+                self.close_sub(&sub, reason);
             }
-            Blame::Count(sub) => self.reply(&RelayMsg::Closed(&sub, reason)),
+            Blame::Count(sub) => self.close_sub(&sub, reason),
             Blame::Neg(sub) => {
                 self.end_reconciliation(&sub);
                 self.neg_err(&sub, reason);
@@ -321,8 +375,21 @@ impl Session {
         }
     }
 
+    fn close_sub(&mut self, sub: &str, reason: Reason) {
+        let prefix = reason.prefix;
+        self.refuse_with(prefix, &RelayMsg::Closed(sub, reason));
+    }
+
     fn neg_err(&mut self, sub: &str, reason: Reason) {
-        self.reply(&RelayMsg::NegErr(sub, reason, None));
+        let prefix = reason.prefix;
+        self.refuse_with(prefix, &RelayMsg::NegErr(sub, reason, None));
+    }
+
+    fn refuse_with(&mut self, prefix: Prefix, refusal: &RelayMsg<'_>) {
+        match prefix {
+            Prefix::AuthRequired => self.push(Effect::Demand(encode(refusal))),
+            _ => self.reply(refusal),
+        }
     }
 
     fn notice(&mut self, reason: &Reason) {
@@ -334,9 +401,12 @@ impl Session {
     }
 
     fn push(&mut self, effect: Effect) {
-        let slot = if self.first.is_none() { &mut self.first } else { &mut self.second };
-        assert!(slot.is_none(), "an input has at most two effects");
-        *slot = Some(effect);
+        if self.first.is_none() {
+            self.first = Some(effect);
+        } else {
+            assert!(self.second.is_none(), "an input has at most two effects");
+            self.second = Some(Box::new(effect));
+        }
     }
 }
 

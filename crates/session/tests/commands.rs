@@ -6,7 +6,6 @@ mod support;
 
 use support::{Step, check, text};
 use zeolite_session::SessionLimits;
-use zeolite_testkit::Factory;
 
 /// One row: rule, what the client sends, what comes of it.
 type Row<'r> = (&'r str, Vec<Step>, &'r [&'r str]);
@@ -311,10 +310,10 @@ fn limits_hold_and_free_themselves() {
                 texts(&[
                     r#"["REQ","a",{"kinds":[1,2,3,3]}]"#,
                     r#"["REQ","b",{"kinds":[4],"ids":[]},{"kinds":[4]}]"#,
-                    r#"["REQ","b",{"kinds":[4],"ids":[]}]"#,
-                    r#"["REQ","b",{"kinds":[4,5]}]"#,
+                    r#"["REQ","b",{"kinds":[6],"ids":[]}]"#,
+                    r#"["REQ","b",{"kinds":[6,5]}]"#,
                     r#"["CLOSE","a"]"#,
-                    r##"["REQ","b",{"kinds":[4,5],"#t":["a","b"]}]"##,
+                    r##"["REQ","b",{"kinds":[6,5],"#t":["a","b"]}]"##,
                 ]),
                 &[
                     "query #0 a of 1",
@@ -398,28 +397,6 @@ fn what_is_no_message_gets_a_notice() {
                     r#"["NOTICE","invalid: message is not UTF-8"]"#,
                     r#"["NOTICE","invalid: message is not UTF-8"]"#,
                 ],
-            ),
-        ],
-    );
-}
-
-/// NIP-42 is not offered, and says so to whoever asks.
-#[test]
-fn authentication_is_not_offered() {
-    let event = Factory::unsigned(1).draft(0).kind(22242).build();
-    let id = event["id"].as_str().expect("an id");
-    let not_offered = format!("[\"OK\",\"{id}\",false,\"blocked: authentication is not offered\"]");
-    check_all(
-        &SessionLimits::default(),
-        &[
-            ("R42-09", vec![text(format!("[\"AUTH\",{event}]"))], &[&not_offered]),
-            (
-                "R42-09: a challenge from a client",
-                texts(&[r#"["AUTH","challenge"]"#]),
-                &[concat!(
-                    r#"["NOTICE","invalid: invalid type: string \"challenge\", expected "#,
-                    r#"an event object"]"#
-                )],
             ),
         ],
     );

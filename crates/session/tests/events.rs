@@ -7,7 +7,7 @@ mod support;
 use serde_json::{Value, json};
 use support::{NOW, World, spelled, text};
 use zeolite_proto::{EventParser, Timestamp};
-use zeolite_session::{SessionLimits, check_event};
+use zeolite_session::{Publisher, SessionLimits, check_event};
 use zeolite_testkit::{Factory, canonical_id};
 
 fn factory() -> Factory {
@@ -225,7 +225,7 @@ fn some_events_are_not_taken() {
     let protected = with(json!({"tags": [["-"]]})).to_string();
     let spaced = "{ \"tags\" : [ [ \"\\u002d\" , \"x\" ] ] }";
     let no_vanish = Err("invalid: a request to vanish needs a relay tag");
-    let no_protected = Err("blocked: protected events are not taken");
+    let no_protected = Err("auth-required: only its author may publish a protected event");
     let no_repost = Err("blocked: reposts of protected events are not taken");
     for (rule, members, expected) in [
         ("R42-07", json!({"kind": 22242}), Err("invalid: kind 22242 belongs into an AUTH message")),
@@ -271,7 +271,20 @@ fn the_rules_work_without_a_session() {
     let event = with(json!({"created_at": NOW + 10})).to_string();
     let event = EventParser::new().parse(&event).expect("an event");
     let limits = SessionLimits { created_at_future_s_max: Some(5), ..SessionLimits::default() };
-    let reason = check_event(&limits, event.view(), Timestamp(NOW)).expect_err("too early");
+    let check = |now| check_event(&limits, event.view(), Timestamp(now), Publisher::Carrier);
+    let reason = check(NOW).expect_err("too early");
     assert_eq!(reason.to_string(), "invalid: created_at is too far in the future");
-    assert_eq!(check_event(&limits, event.view(), Timestamp(NOW + 5)), Ok(()));
+    assert_eq!(check(NOW + 5), Ok(()));
+}
+
+/// R70-06: whoever carries events of others brings no protected ones, unless the operator trusts it.
+#[test]
+fn protected_events_do_not_travel() {
+    let event = with(json!({"tags": [["-"]]})).to_string();
+    let event = EventParser::new().parse(&event).expect("an event");
+    let limits = SessionLimits::default();
+    let check = |publisher| check_event(&limits, event.view(), Timestamp(NOW), publisher);
+    assert_eq!(check(Publisher::Trusted), Ok(()));
+    let reason = check(Publisher::Carrier).expect_err("it is protected");
+    assert_eq!(reason.to_string(), "blocked: protected events come from their authors");
 }

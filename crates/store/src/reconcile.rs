@@ -4,14 +4,17 @@
 //! nothing and holds nothing, and each of its views is the store as of one moment. Any other
 //! filter's set is built by an index scan into a vector, in slices, up to a number of items.
 //!
-//! Dead and expired events are in no set, and neither are kinds that the caller leaves out.
+//! Dead and expired events are in no set. Neither is what the reader may not read; and the sets that
+//! are kept hold no event of a gated kind, whoever reads, but for the operator.
 
 mod build;
 mod live;
 mod read_bucket;
 mod view;
 
-use zeolite_proto::{Filter, Kind};
+use std::sync::Arc;
+
+use zeolite_proto::{Filter, Reader};
 
 pub use self::build::{BuildState, SetBuild};
 pub use self::live::LiveSet;
@@ -22,9 +25,9 @@ use crate::error::ReadError;
 /// What a set is to hold.
 #[derive(Clone, Copy, Debug)]
 pub struct SetOptions<'a> {
-    /// Kinds whose events are left out, sorted. Sets that leave out none, or the store's
-    /// [gated kinds](crate::Options::gated_kinds), are kept; for other lists they are built.
-    pub without_kinds: &'a [Kind],
+    /// For whom. Sets are kept for somebody from whom nothing is withheld, or the store's
+    /// [gated kinds](crate::Options::gated_kinds); for other gates they are built.
+    pub reader: &'a Arc<Reader>,
     /// How many items a set may have that must be built. Sets that are kept have no bound.
     pub items_max: usize,
 }
@@ -46,7 +49,7 @@ impl Store {
         filter: &Filter,
         options: SetOptions<'_>,
     ) -> Result<ReconcileSet, ReadError> {
-        match LiveSet::of(self, filter, options.without_kinds) {
+        match LiveSet::of(self, filter, options.reader.gates().kinds()) {
             Some(live) => Ok(ReconcileSet::Live(live)),
             None => SetBuild::new(self, filter, options).map(ReconcileSet::Build),
         }

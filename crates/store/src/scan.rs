@@ -22,7 +22,9 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
-use zeolite_proto::{EventRef, Filter, Seq, Timestamp};
+use std::sync::Arc;
+
+use zeolite_proto::{EventRef, Filter, Reader, Seq, Timestamp};
 
 pub(crate) use count::is_told_by_index;
 pub use count::{Count, count};
@@ -75,17 +77,28 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Plans the walks. Events stored from here on are not part of the answer.
-    pub fn new(store: &Store, filters: &[Filter], options: ScanOptions) -> Result<Self, ReadError> {
+    /// Plans the walks. Events stored from here on are not part of the answer, and neither are
+    /// those that `reader` may not read.
+    pub fn new(
+        store: &Store,
+        filters: &[Filter],
+        options: ScanOptions,
+        reader: &Arc<Reader>,
+    ) -> Result<Self, ReadError> {
         let snapshot = store.snapshot()?;
         let ceiling = snapshot.ceiling();
-        let union = build(&snapshot, filters, |filter| options.limit(filter))?;
+        let union = build(&snapshot, filters, |filter| options.limit(filter), reader)?;
         Ok(Self { store: store.clone(), ceiling, union })
     }
 
     /// The newest event that can be part of the answer. Later ones belong to the live feed.
     pub fn ceiling(&self) -> Seq {
         self.ceiling
+    }
+
+    /// True if events that would have been part of the answer so far were not for this reader.
+    pub fn has_withheld(&self) -> bool {
+        self.union.streams().iter().any(Stream::has_withheld)
     }
 
     /// Gives the next events to `sink`, up to the budget or until `sink` answers false; the event
@@ -110,7 +123,8 @@ fn build(
     source: &impl KeySource,
     filters: &[Filter],
     limit: impl Fn(&Filter) -> Option<u64>,
+    reader: &Arc<Reader>,
 ) -> Result<Union, ReadError> {
-    let streams = filters.iter().map(|filter| Stream::new(filter, limit(filter), source));
+    let streams = filters.iter().map(|filter| Stream::new(filter, limit(filter), reader, source));
     Ok(Union::new(streams.collect::<Result<_, _>>()?))
 }

@@ -7,18 +7,21 @@ mod forge;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use forge::forged;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
-use zeolite_proto::{Event, EventId, EventRef, Filter, PubKey, Seq, Timestamp, Verified};
+use zeolite_proto::{
+    Event, EventId, EventRef, Filter, Gates, Kind, PubKey, Reader, Seq, Timestamp, Verified,
+};
 use zeolite_store::{
     Admitter, Committer, Count, Options, Outcome, PendingBatch, Problem, Scan, ScanOptions,
     ScanState, SliceBudget, Store, count, open,
 };
-use zeolite_testkit::{TestRng, oracle_matches, run_seeds};
+use zeolite_testkit::{TestRng, oracle_matches, oracle_may_read, run_seeds};
 
 /// A store, its writers, and everything that was ever put into it.
 struct World {
@@ -124,13 +127,51 @@ fn event(rng: &mut TestRng, shape: Shape) -> Event {
     for _ in 0..rng.random_range(0..4) {
         tags.push((*["t", "e", "d"].choose(rng).unwrap(), *TAG_VALUES.choose(rng).unwrap()));
     }
+    let recipient = PubKey([rng.random_range(0..LOGINS); 32]).to_string();
+    if rng.random_ratio(1, 3) {
+        tags.push(("p", &recipient));
+    }
     if rng.random_ratio(1, 12) {
         tags.push(("expiration", ["1001", "1003", "1010", "9999"].choose(rng).unwrap()));
     }
     // Two replaceable kinds and an addressable one, so that versions go while scans run.
-    let kind = *[1, 1, 1, 1, 7, 7, 9, 0, 3, 30_023].choose(rng).unwrap();
+    let kind = *[1, 1, 1, 1, 7, 7, 9, 0, 3, 4, 1059, 30_023].choose(rng).unwrap();
     let author = rng.random_range(0..shape.authors);
     forged(id, author, rng.random_range(0..shape.seconds), kind, &tags)
+}
+
+/// Keys of those who read.
+const LOGINS: u8 = 4;
+
+/// Somebody who reads, and the same for the oracle.
+struct Guest {
+    reader: Arc<Reader>,
+    gated_kinds: Vec<u64>,
+    logins: Vec<String>,
+}
+
+impl Guest {
+    fn new(rng: &mut TestRng) -> Self {
+        let mut any = |of: &[u16]| -> Vec<u16> {
+            let taken = of.iter().filter(|_| rng.random());
+            taken.copied().collect()
+        };
+        let (kinds, keys) = (any(&[1, 4, 4, 1059, 30_023]), any(&[0, 1, 2, 3]));
+        let keys: Vec<_> = keys.iter().map(|key| PubKey([*key as u8; 32])).collect();
+        let anonymous =
+            Reader::anonymous(Arc::new(Gates::new(kinds.iter().copied().map(Kind), [])));
+        let reader = keys.iter().fold(anonymous, |reader, key| reader.with_login(*key));
+        let logins = keys.iter().map(ToString::to_string).collect();
+        Self {
+            reader: reader.into(),
+            gated_kinds: kinds.into_iter().map(u64::from).collect(),
+            logins,
+        }
+    }
+
+    fn may_read(&self, event: &Value) -> bool {
+        oracle_may_read(event, &self.gated_kinds, &self.logins)
+    }
 }
 
 const TAG_VALUES: [&str; 5] = ["", "a", "b", "ab", "rare"];
@@ -148,8 +189,8 @@ fn filter(rng: &mut TestRng, world: &World, shape: Shape) -> Value {
         filter["authors"] = authors.collect();
     }
     if rng.random_ratio(1, 3) {
-        let kinds =
-            (0..rng.random_range(0..5)).map(|_| [1, 7, 9, 0, 3, 30_023, 2][rng.random_range(0..7)]);
+        let kinds = (0..rng.random_range(0..5))
+            .map(|_| [1, 7, 9, 0, 3, 30_023, 4, 1059, 2][rng.random_range(0..9)]);
         filter["kinds"] = kinds.collect();
     }
     for letter in ["t", "d"] {
@@ -173,17 +214,18 @@ fn filter(rng: &mut TestRng, world: &World, shape: Shape) -> Value {
 }
 
 /// The plain way to go on with an answer.
-struct Model {
+struct Model<'g> {
+    guest: &'g Guest,
     filters: Vec<Value>,
     left: Vec<u64>,
     last: Option<(Reverse<u64>, EventId)>,
     ceiling: Seq,
 }
 
-impl Model {
-    fn new(filters: &[Value], ceiling: Seq) -> Self {
+impl<'g> Model<'g> {
+    fn new(guest: &'g Guest, filters: &[Value], ceiling: Seq) -> Self {
         let left = filters.iter().map(|f| f["limit"].as_u64().unwrap_or(u64::MAX)).collect();
-        Self { filters: filters.to_vec(), left, last: None, ceiling }
+        Self { guest, filters: filters.to_vec(), left, last: None, ceiling }
     }
 
     /// The next `max` events of what is alive.
@@ -191,7 +233,7 @@ impl Model {
         let mut given = Vec::new();
         for (seq, event, json) in alive {
             let is_due = *seq <= self.ceiling && self.last.is_none_or(|last| place(event) > last);
-            if !is_due || given.len() == max {
+            if !is_due || given.len() == max || !self.guest.may_read(json) {
                 continue;
             }
             let mut is_wanted = false;
@@ -212,7 +254,8 @@ impl Model {
     /// All that any filter matches.
     fn matches(&self, alive: &[&(Seq, Event, Value)]) -> usize {
         let any = |json: &Value| self.filters.iter().any(|filter| oracle_matches(json, filter));
-        alive.iter().filter(|(seq, _, json)| *seq <= self.ceiling && any(json)).count()
+        let shown = alive.iter().filter(|(_, _, json)| self.guest.may_read(json));
+        shown.filter(|(seq, _, json)| *seq <= self.ceiling && any(json)).count()
     }
 }
 
@@ -232,11 +275,12 @@ fn slice(scan: &mut Scan, world: &World, events_max: usize) -> (Vec<Seq>, ScanSt
 }
 
 /// A count, whole or in the smallest slices.
-fn counted(rng: &mut TestRng, world: &World, filters: &[Filter]) -> u64 {
+fn counted(rng: &mut TestRng, world: &World, guest: &Guest, filters: &[Filter]) -> u64 {
+    let (store, now) = (&world.store, Timestamp(world.now));
     if rng.random() {
-        return count(&world.store, filters, Timestamp(world.now), &mut |_| true).unwrap().unwrap();
+        return count(store, filters, &guest.reader, now, &mut |_| true).unwrap().unwrap();
     }
-    let mut count = Count::new(&world.store, filters).unwrap();
+    let mut count = Count::new(store, filters, &guest.reader).unwrap();
     let budget = SliceBudget { events_max: usize::MAX, time_max: Duration::ZERO };
     loop {
         if let Some(total) = count.slice(Timestamp(world.now), budget).unwrap() {
@@ -247,9 +291,10 @@ fn counted(rng: &mut TestRng, world: &World, filters: &[Filter]) -> u64 {
 
 /// A whole scan while nothing else happens: the answer, its completeness and the count.
 fn check_still(rng: &mut TestRng, world: &World, filters: &[Value]) {
-    let parsed = parse(filters);
-    let mut scan = Scan::new(&world.store, &parsed, ScanOptions::default()).unwrap();
-    let mut model = Model::new(filters, scan.ceiling());
+    let (parsed, guest) = (parse(filters), Guest::new(rng));
+    let options = ScanOptions::default();
+    let mut scan = Scan::new(&world.store, &parsed, options, &guest.reader).unwrap();
+    let mut model = Model::new(&guest, filters, scan.ceiling());
     let alive = world.alive();
     let expected = model.next(&alive, usize::MAX);
     let (mut given, mut state) = (Vec::new(), ScanState::More);
@@ -262,15 +307,26 @@ fn check_still(rng: &mut TestRng, world: &World, filters: &[Value]) {
     let matches = model.matches(&alive);
     let complete = given.len() == matches;
     assert_eq!(state, ScanState::Done { complete }, "{filters:?}");
-    assert_eq!(counted(rng, world, &parsed), matches as u64, "{filters:?}");
+    assert_eq!(counted(rng, world, &guest, &parsed), matches as u64, "{filters:?}");
+    let withheld = |(_, _, json): &&(Seq, Event, Value)| {
+        !guest.may_read(json) && filters.iter().any(|filter| oracle_matches(json, filter))
+    };
+    if filters.iter().all(|filter| filter["limit"].is_null()) {
+        assert_eq!(
+            scan.has_withheld(),
+            alive.iter().copied().any(|one| withheld(&one)),
+            "{filters:?}"
+        );
+    }
 }
 
 const DISTURBED_SLICES: usize = 12;
 
 /// A scan in slices between which the store changes.
 fn check_disturbed(rng: &mut TestRng, world: &mut World, filters: &[Value], shape: Shape) {
-    let mut scan = Scan::new(&world.store, &parse(filters), ScanOptions::default()).unwrap();
-    let mut model = Model::new(filters, scan.ceiling());
+    let (guest, options) = (Guest::new(rng), ScanOptions::default());
+    let mut scan = Scan::new(&world.store, &parse(filters), options, &guest.reader).unwrap();
+    let mut model = Model::new(&guest, filters, scan.ceiling());
     let mut seen = HashSet::new();
     for slices in 0.. {
         let cut = *[1, 3, 8, 50, 300].choose(rng).unwrap();

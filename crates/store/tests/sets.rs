@@ -9,7 +9,7 @@ use forge::forged;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 use world::World;
-use world::sets::{assert_sets, built, scanned, with_view};
+use world::sets::{assert_sets, built, scanned, with_view, without_kinds};
 use zeolite_proto::{Filter, Kind};
 use zeolite_reconcile::{Edge, Set};
 use zeolite_store::{Durability, Options, ReconcileSet, SetOptions, SliceBudget, Store};
@@ -207,8 +207,9 @@ fn built_sets_keep_to_cap_and_limit() {
     world.admit(&events, NOW);
     let store = world.store();
     let author = events[0]["pubkey"].as_str().expect("a key");
-    let built = |json: &str, without_kinds: &[Kind], items_max| {
-        let options = SetOptions { without_kinds, items_max };
+    let built = |json: &str, kinds: &[Kind], items_max| {
+        let reader = without_kinds(kinds);
+        let options = SetOptions { reader: &reader, items_max };
         built(store, &filter(json), options, NOW, SMALL)
     };
     for (json, count) in [
@@ -249,7 +250,8 @@ fn whoever_reads_beside_a_writer_builds() {
     world.commit_all();
     world.close();
     let reader = Store::open_read_only(world.dir()).expect("a store");
-    let options = SetOptions { without_kinds: &[], items_max: 10 };
+    let everything = without_kinds(&[]);
+    let options = SetOptions { reader: &everything, items_max: 10 };
     let set = reader.reconcile_set(&Filter::default(), options).expect("a set");
     assert!(matches!(set, ReconcileSet::Build(_)));
     let set = built(&reader, &Filter::default(), options, NOW, SMALL).expect("within the cap");

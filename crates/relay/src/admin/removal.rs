@@ -1,7 +1,7 @@
 //! What a ban takes out of the store.
 
 use crossbeam_channel::Sender;
-use zeolite_proto::{EventId, Filter, PubKey, Seq};
+use zeolite_proto::{EventId, Filter, PubKey, Reader, Seq};
 use zeolite_store::{ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
 
 use crate::clock;
@@ -47,7 +47,7 @@ impl Remover {
     fn all_by(&self, author: PubKey) -> Result<(), ReadError> {
         let filter = Filter { authors: Some([author].into()), ..Filter::default() };
         let options = ScanOptions { default_limit: None, max_limit: None };
-        let mut scan = Scan::new(&self.store, &[filter], options)?;
+        let mut scan = Scan::new(&self.store, &[filter], options, &Reader::of_everything().into())?;
         let budget = SliceBudget { events_max: PURGE_SLICE_EVENTS, ..SliceBudget::UNLIMITED };
         loop {
             let mut found: Vec<Seq> = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use zeolite_policy::Moderation;
-use zeolite_proto::{EventId, EventRef, Filter, Kind, TagRef, TagStr};
+use zeolite_proto::{EventId, EventRef, Filter, Kind, Reader, TagRef, TagStr};
 use zeolite_store::{ReadError, Scan, ScanOptions, SliceBudget, Store};
 
 use crate::clock;
@@ -17,7 +17,7 @@ pub(super) fn unsettled(store: &Store, moderation: &Moderation) -> Result<Value,
     let filter =
         Filter { kinds: Some([REPORT].into()), limit: Some(REPORTS_READ_MAX), ..Filter::default() };
     let options = ScanOptions { default_limit: None, max_limit: None };
-    let mut scan = Scan::new(store, &[filter], options)?;
+    let mut scan = Scan::new(store, &[filter], options, &Reader::of_everything().into())?;
     let mut reported: BTreeMap<EventId, Vec<String>> = BTreeMap::new();
     scan.slice(clock::now(), SliceBudget::UNLIMITED, &mut |_, report| {
         for (id, reason) in targets(report) {

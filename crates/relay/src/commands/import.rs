@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use zeolite_proto::EventParser;
 use zeolite_schnorr::Verifier;
+use zeolite_session::Publisher;
 
 use self::check::Trust;
 use self::local::Ended;
@@ -71,12 +72,12 @@ fn local(
         true => Trust::Trusted,
         false => Trust::Verify(Arc::new(Verifier::new(VERIFIER_KEYS_MAX))),
     };
-    let limits = Arc::new(config.limits.clone());
+    let (limits, publisher) = (Arc::new(config.limits.clone()), publisher(args));
     let ordered = pipeline::start(inputs, || {
         let (store, trust, limits) = (store.clone(), trust.clone(), Arc::clone(&limits));
         let mut parser = EventParser::new();
         move |chunk| {
-            let parsed = check::parse(&chunk, &mut parser, &limits, now());
+            let parsed = check::parse(&chunk, &mut parser, &limits, publisher, now());
             // A store that cannot be read will say so when it admits.
             check::verify(parsed, &trust, |id| store.contains(id).unwrap_or(false))
         }
@@ -93,13 +94,18 @@ fn remote(
     counters: &Counters,
 ) -> anyhow::Result<Ended> {
     let target = remote::Target::parse(url, args.ca.as_deref())?;
-    let limits = Arc::new(config.limits.clone());
+    let (limits, publisher) = (Arc::new(config.limits.clone()), publisher(args));
     let ordered = pipeline::start(inputs, || {
         let limits = Arc::clone(&limits);
         let mut parser = EventParser::new();
-        move |chunk| check::parse(&chunk, &mut parser, &limits, now())
+        move |chunk| check::parse(&chunk, &mut parser, &limits, publisher, now())
     })?;
     remote::run(ordered, &target, stop, Arc::clone(&counters.events))
+}
+
+/// Whose word is given for events that only their authors may publish (NIP-70).
+fn publisher(args: &ImportArgs) -> Publisher<'static> {
+    if args.protected || args.no_verify { Publisher::Trusted } else { Publisher::Carrier }
 }
 
 /// Prints the summary and finds the exit code.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zeolite_proto::{EventRef, Filter, Seq};
+use zeolite_proto::{EventRef, Filter, Reader, Seq};
 use zeolite_store::{Scan, ScanOptions, ScanState, SliceBudget, Store};
 
 use crate::clock::now;
@@ -32,7 +32,9 @@ pub(crate) fn newest_first(
     filters: &[Filter],
     visit: &mut impl Visit,
 ) -> anyhow::Result<()> {
-    let mut scan = Scan::new(store, filters, ScanOptions { default_limit: None, max_limit: None })?;
+    let reader = Reader::of_everything().into();
+    let options = ScanOptions { default_limit: None, max_limit: None };
+    let mut scan = Scan::new(store, filters, options, &reader)?;
     loop {
         let state = scan.slice(now(), SLICE, &mut |seq, event| visit.event(seq, event))?;
         if !visit.pause()? || matches!(state, ScanState::Done { .. }) {

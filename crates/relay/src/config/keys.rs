@@ -165,6 +165,15 @@ keys! {
     "admin.pubkeys" admin.pubkeys = AUTHORS;
         "Keys that may administrate over HTTP (NIP-86); empty: it is not offered."
 
+    "auth.required" auth.is_required = Truth;
+        "Whether only clients that have logged in (NIP-42) are answered."
+    "auth.gated_kinds" auth.gated_kinds = KINDS;
+        "Kinds that only their recipients and authors may read, after a login; empty: none."
+    "auth.keepers" auth.keepers = AUTHORS;
+        "Keys that may read those as well, such as the keys of your own mirrors."
+    "auth.keys_max" auth.keys_max = Whole { min: 1, max: 10_000 };
+        "Keys that one connection may log in with."
+
     "policy.authors_only" policy.rules.authors_only = Truth;
         "Only authors in policy.authors, or allowed by an administrator, may write."
     "policy.authors" policy.rules.authors_allowed = AUTHORS;

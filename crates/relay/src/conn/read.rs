@@ -109,7 +109,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(hub: &'a Hub, conn: &'a Arc<Conn>, batch: &'a SubmissionBatch) -> Self {
         Self {
-            session: Session::new(Arc::clone(&hub.session)),
+            session: Session::new(Arc::clone(&hub.session), conn.login.logins(conn.id)),
             assembler: Assembler::new(hub.session.message_bytes_max),
             subscriptions: HashMap::default(),
             reconciliations: Vec::new(),
@@ -225,9 +225,20 @@ impl<'a> Reader<'a> {
     async fn apply(&mut self, effect: Effect) -> Result<(), End> {
         match effect {
             Effect::Reply(json) => self.conn.outbox.reply_json(&json),
+            Effect::Demand(reply) => self.conn.demand_login(|outbox| outbox.reply_json(&reply)),
+            Effect::CheckLogin(event) => self.check_login(event),
+            Effect::LoggedIn(reader) => {
+                self.hub.metrics.logins.increment(1);
+                self.conn.login.set(reader);
+            }
             Effect::Refuse { reply, prefix } => {
                 self.hub.metrics.refused(prefix);
-                self.conn.outbox.reply_json(&reply);
+                match prefix {
+                    Prefix::AuthRequired => {
+                        self.conn.demand_login(|outbox| outbox.reply_json(&reply));
+                    }
+                    _ => self.conn.outbox.reply_json(&reply),
+                }
             }
             Effect::Ingest(event) => {
                 if !self.pays(|account| account.pay_event()) {
@@ -265,6 +276,18 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A login costs what an event costs, and a tenth of a millisecond of this task's time.
+    fn check_login(&mut self, event: Event) {
+        if !self.pays(|account| account.pay_event()) {
+            self.hub.metrics.over_budget.events.increment(1);
+            let id = event.view().id().to_string();
+            return self.conn.outbox.reply(&RelayMsg::Ok(&id, Err(too_fast())));
+        }
+        let (id, key) = (event.view().id(), event.view().pubkey());
+        let is_signed = self.conn.login.desk().is_signed(event);
+        self.session.handle(clock::now(), Input::LoginChecked { id, key, is_signed });
     }
 
     fn account(&self) -> Option<&Account> {

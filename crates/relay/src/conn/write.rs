@@ -26,6 +26,7 @@ pub(crate) async fn run(
     early: Bytes,
 ) {
     tracing::debug!(conn = %conn.id, "connected");
+    conn.login.greet(conn.id, &conn.outbox);
     let (read_half, write_half) = socket.into_split();
     let reader = read::run(Arc::clone(&hub), Arc::clone(&conn), read_half, early);
     let mut reader = tokio::spawn(reader);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use zeolite_proto::EventParser;
+use zeolite_proto::{EventParser, Kind};
 use zeolite_testkit::Factory;
 
 use super::*;
@@ -44,6 +44,11 @@ impl Feed for Fake {
         self.0.active.get()
     }
 
+    /// Connection 1 may read what is gated, others may not.
+    fn may_read(&self, _: &Event) -> bool {
+        self.0.key.0 == ConnId(1)
+    }
+
     fn offer(&self, event: &Event) -> Offer {
         if !self.is_active() {
             return Offer::Gone;
@@ -72,9 +77,13 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(Gates::default())
+    }
+
+    fn with(gates: Gates) -> Self {
         Self {
             factory: Factory::unsigned(1),
-            fanout: Fanout::new(BOUNDS, Seq::ZERO),
+            fanout: Fanout::new(BOUNDS, Arc::new(gates), Seq::ZERO),
             replays: Vec::new(),
             last: 0,
         }
@@ -242,4 +251,20 @@ fn ephemeral_events_are_for_this_moment() {
     world.admit(1);
     check(&sub, &["now", "1"]);
     assert_eq!(world.fanout.take_stats().ephemeral_dropped, 1);
+}
+
+/// R59-01: what is gated goes to who may read it, live, from the ring, and for the moment only.
+#[test]
+fn gated_events_go_to_who_may_read_them() {
+    let mut world = World::with(Gates::new([Kind(1)], []));
+    let (reader, other) = (world.attach(1, 1, 0), world.attach(2, 1, 0));
+    world.admit(1);
+    let event = world.event(1, "now");
+    world.tell(FanoutIn::Ephemeral(event));
+    let (late_reader, late_other) = (world.attach(1, 2, 0), world.attach(2, 2, 0));
+    check(&reader, &["1", "now"]);
+    check(&late_reader, &["1"]);
+    check(&other, &[]);
+    check(&late_other, &[]);
+    assert_eq!(world.fanout.take_stats().ephemeral_dropped, 0);
 }

@@ -69,6 +69,7 @@ mod tests {
     use serde_json::Value;
     use tokio::sync::Semaphore;
     use zeolite_proto::{EventParser, Timestamp, Verified};
+    use zeolite_session::LoginTerms;
     use zeolite_store::Options;
     use zeolite_testkit::Factory;
 
@@ -76,6 +77,7 @@ mod tests {
     use super::*;
     use crate::clients::Visitor;
     use crate::conn::{Conn, ConnId};
+    use crate::login::LoginDesk;
     use crate::outbox::OutboxBounds;
 
     const BYTES_MAX: usize = 1 << 24;
@@ -92,8 +94,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { map_bytes, ..Options::default() };
         let (_store, mut admitter, committer) = zeolite_store::open(dir.path(), options).unwrap();
-        let conn =
-            Arc::new(Conn::new(ConnId(1), Visitor::free(Ipv4Addr::LOCALHOST.into()), BOUNDS));
+        let desk = LoginDesk::new(LoginTerms::default(), Arc::default());
+        let visitor = Visitor::free(Ipv4Addr::LOCALHOST.into());
+        let conn = Arc::new(Conn::new(ConnId(1), visitor, &desk, BOUNDS));
         let permits = Arc::new(Semaphore::new(usize::try_from(notes).unwrap()));
         let mut factory = Factory::unsigned(1);
         let mut parser = EventParser::new();

@@ -7,9 +7,9 @@ use zeolite_mirror::{
     Local, LocalError, LocalSet, ReconcileFault, Verdict as MirrorVerdict, start_on, step_on,
 };
 use zeolite_policy::Policy;
-use zeolite_proto::{Event, EventId, Filter, Prefix, Timestamp};
+use zeolite_proto::{Event, EventId, Filter, Prefix, Reader, Timestamp};
 use zeolite_reconcile::{Edge, Initiator, Item, Set, SortedSet, Step};
-use zeolite_session::{SessionLimits, check_event};
+use zeolite_session::{Publisher, SessionLimits, check_event};
 use zeolite_store::{BuildState, LiveSet, ReadError, ReconcileSet, SetOptions, SliceBudget, Store};
 
 use super::follow;
@@ -49,8 +49,11 @@ impl Local for StoreSide {
         is_trusted: bool,
     ) -> impl Future<Output = Vec<MirrorVerdict>> + Send + 'static {
         let (limits, policy, now) = (&self.hub.session, self.hub.policy.current(), clock::now());
-        let mut verdicts: Vec<_> =
-            events.iter().map(|event| check(limits, &policy, event, now).err()).collect();
+        let publisher = if is_trusted { Publisher::Trusted } else { Publisher::Carrier };
+        let mut verdicts: Vec<_> = events
+            .iter()
+            .map(|event| check(limits, &policy, event, now, publisher).err())
+            .collect();
         let taken = events.into_iter().zip(&verdicts);
         let taken: Vec<_> =
             taken.filter(|(_, refused)| refused.is_none()).map(|(event, _)| event).collect();
@@ -81,7 +84,8 @@ impl Local for StoreSide {
         if filter.search.is_some() {
             return Err(ReconcileFault::Unsupported("a search cannot be mirrored".to_owned()));
         }
-        let options = SetOptions { without_kinds: &[], items_max: SET_ITEMS_MAX };
+        let reader = Reader::of_everything().into();
+        let options = SetOptions { reader: &reader, items_max: SET_ITEMS_MAX };
         match self.store.reconcile_set(filter, options).map_err(unreadable)? {
             ReconcileSet::Live(set) => Ok(StoreSet::Live(set)),
             ReconcileSet::Build(mut build) => loop {
@@ -107,16 +111,16 @@ fn check(
     policy: &Policy,
     event: &Event,
     now: Timestamp,
+    publisher: Publisher<'_>,
 ) -> Result<(), MirrorVerdict> {
     if event.record_bytes() > limits.message_bytes_max {
         return Err(MirrorVerdict::Blocked);
     }
     let view = event.view();
-    check_event(limits, view, now).and_then(|()| policy.judge(view, now)).map_err(|reason| {
-        match reason.prefix {
-            Prefix::Invalid => MirrorVerdict::Invalid,
-            _ => MirrorVerdict::Blocked,
-        }
+    let checked = check_event(limits, view, now, publisher).and_then(|()| policy.judge(view, now));
+    checked.map_err(|reason| match reason.prefix {
+        Prefix::Invalid => MirrorVerdict::Invalid,
+        _ => MirrorVerdict::Blocked,
     })
 }
 

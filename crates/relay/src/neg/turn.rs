@@ -123,7 +123,8 @@ impl Turn {
 
     fn find_set(&self, desk: &Desk) -> Result<Held, Failure> {
         let all = &self.reconciliation.all;
-        let options = SetOptions { without_kinds: &[], items_max: all.bounds.items_max };
+        let reader = self.reconciliation.conn.login.reader();
+        let options = SetOptions { reader: &reader, items_max: all.bounds.items_max };
         Ok(match desk.store.reconcile_set(&self.reconciliation.filter, options)? {
             ReconcileSet::Live(set) => Held::Live(set),
             ReconcileSet::Build(build) => {

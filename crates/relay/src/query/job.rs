@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use zeolite_proto::{EoseHint, EventRef, Filter, Reason, RelayMsg, SubId, Timestamp};
+use zeolite_proto::{
+    EoseHint, EventRef, Filter, Prefix, Reader, Reason, RelayMsg, SubId, Timestamp,
+};
 use zeolite_session::{NegKey, SubKey};
 use zeolite_store::{
     Count as StoredCount, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store,
@@ -61,6 +63,8 @@ pub enum Job {
 /// The stored answer to a REQ, on its way.
 pub struct Query {
     subscription: Arc<Subscription>,
+    /// For whom. A login while it runs does not change it.
+    reader: Arc<Reader>,
     /// Made in the first slice: what is admitted before that is part of the stored answer.
     scan: Option<Scan>,
 }
@@ -70,6 +74,7 @@ pub struct Count {
     conn: Arc<Conn>,
     sub: SubId,
     filters: Arc<[Filter]>,
+    reader: Arc<Reader>,
     /// Made in the first slice.
     stored: Option<StoredCount>,
 }
@@ -77,12 +82,14 @@ pub struct Count {
 impl Job {
     /// The stored answer for `subscription`, then `EOSE`, then its attachment to the live feed.
     pub fn query(subscription: Arc<Subscription>) -> Self {
-        Self::Query(Query { subscription, scan: None })
+        let reader = subscription.conn().login.reader();
+        Self::Query(Query { subscription, reader, scan: None })
     }
 
     /// How many stored events match.
     pub fn count(conn: Arc<Conn>, sub: SubId, filters: Arc<[Filter]>) -> Self {
-        Self::Count(Count { conn, sub, filters, stored: None })
+        let reader = conn.login.reader();
+        Self::Count(Count { conn, sub, filters, reader, stored: None })
     }
 
     /// The subscription it works for.
@@ -130,10 +137,13 @@ impl Query {
     }
 
     fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<Step, ReadError> {
-        let Self { subscription, scan } = self;
+        let Self { subscription, reader, scan } = self;
         let scan = match scan {
             Some(scan) => scan,
-            None => scan.insert(Scan::new(&desk.store, subscription.filters(), desk.options)?),
+            None => {
+                let filters = subscription.filters();
+                scan.insert(Scan::new(&desk.store, filters, desk.options, reader)?)
+            }
         };
         let frames = &mut desk.frames;
         let state = scan.slice(now, desk.budget, &mut |_, event| {
@@ -143,6 +153,9 @@ impl Query {
         let ScanState::Done { complete } = state else {
             return Ok(hand_over(subscription, frames));
         };
+        if scan.has_withheld() && is_login_needed(reader, subscription.filters()) {
+            return Ok(demand_login(subscription, frames));
+        }
         let hint = if complete { EoseHint::Finish } else { EoseHint::None };
         let eose = RelayMsg::Eose(subscription.sub(), hint);
         frames::push_text(frames, |out| eose.encode(out));
@@ -173,10 +186,10 @@ impl Count {
 
     /// The total, once there is nothing left to count.
     fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<Option<u64>, ReadError> {
-        let Self { filters, stored, .. } = self;
+        let Self { filters, reader, stored, .. } = self;
         let stored = match stored {
             Some(stored) => stored,
-            None => stored.insert(StoredCount::new(&desk.store, filters)?),
+            None => stored.insert(StoredCount::new(&desk.store, filters, reader)?),
         };
         let budget = SliceBudget { events_max: usize::MAX, ..desk.budget };
         stored.slice(now, budget)
@@ -190,8 +203,11 @@ fn run_replay(replay: &mut Replay<Arc<Subscription>>, desk: &mut Desk, now: Time
         return Step::Done(None);
     }
     let frames = &mut desk.frames;
+    let reader = feed.conn().login.reader();
     let wanted = |event: EventRef<'_>| {
-        !event.is_expired(now) && feed.filters().iter().any(|filter| filter.matches(event))
+        !event.is_expired(now)
+            && feed.filters().iter().any(|filter| filter.matches(event))
+            && reader.may_read(event)
     };
     let reached = desk.store.read_log(*after, *through, desk.budget, &mut |_, event| {
         if wanted(event) {
@@ -212,6 +228,22 @@ fn run_replay(replay: &mut Replay<Arc<Subscription>>, desk: &mut Desk, now: Time
     }
     let (conn, key) = (feed.conn().id, feed.key());
     Step::Done(Some(FanoutIn::Replayed { conn, key, reached: *through }))
+}
+
+/// Whether a client that has not logged in asked for what was withheld from it. Whoever has logged
+/// in knows that it gets what is its own.
+fn is_login_needed(reader: &Reader, filters: &[Filter]) -> bool {
+    reader.is_anonymous() && filters.iter().any(|filter| reader.is_asked_for_gated(filter))
+}
+
+/// After what is for everybody, says that there is more for who logs in, and ends the subscription.
+fn demand_login(subscription: &Subscription, frames: &mut Vec<u8>) -> Step {
+    if hand_over(subscription, frames) != Step::Done(None) {
+        let text = "some of what matches is for its recipients only";
+        let reason = Reason::new(Prefix::AuthRequired, text);
+        subscription.conn().demand_login(|_| subscription.end_with(reason));
+    }
+    Step::Done(None)
 }
 
 fn push_event(frames: &mut Vec<u8>, subscription: &Subscription, event: EventRef<'_>) {

@@ -8,9 +8,10 @@ use serde_json::Value;
 use zeolite_proto::{RelayMsg, Timestamp};
 use zeolite_relay::clients::Visitor;
 use zeolite_relay::conn::{Conn, ConnId};
+use zeolite_relay::login::{Login, LoginDesk};
 use zeolite_relay::outbox::{Drained, OutboxBounds, Taken};
 use zeolite_relay::subscription::Subscription;
-use zeolite_session::{Effect, Input, Session, SessionLimits, SubKey};
+use zeolite_session::{Effect, Input, LoginTerms, Session, SessionLimits, SubKey};
 
 use crate::history::History;
 use crate::request::Request;
@@ -39,13 +40,16 @@ pub(crate) enum Order {
 
 impl Client {
     pub(crate) fn new(id: u64, bounds: OutboxBounds) -> Self {
+        let desk = LoginDesk::new(LoginTerms::default(), Arc::default());
+        let logins = Login::new(&desk).logins(ConnId(id));
         Self {
             conn: Arc::new(Conn::new(
                 ConnId(id),
                 Visitor::free(Ipv4Addr::LOCALHOST.into()),
+                &desk,
                 bounds,
             )),
-            session: Session::new(Arc::new(SessionLimits::default())),
+            session: Session::new(Arc::new(SessionLimits::default()), logins),
             subscriptions: HashMap::new(),
             requests: BTreeMap::new(),
             taken: Vec::new(),

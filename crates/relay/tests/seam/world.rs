@@ -94,7 +94,7 @@ impl<'r> World<'r> {
             committer,
             admitted: None,
             pending: VecDeque::new(),
-            fanout: Fanout::new(fanout_bounds, Seq::ZERO),
+            fanout: Fanout::new(fanout_bounds, Arc::default(), Seq::ZERO),
             inbox: VecDeque::new(),
             lanes: Lanes::default(),
             workers: (0..WORKERS).map(|_| Worker::Idle).collect(),

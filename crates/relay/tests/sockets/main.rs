@@ -7,6 +7,7 @@ mod frames;
 mod http;
 mod plugin;
 mod policy;
+mod privacy;
 mod reconcile;
 mod road;
 mod seam;

@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::{self, WebSocket, client};
 use zeolite_relay::config::Config;
 use zeolite_relay::{RunningRelay, start};
+use zeolite_testkit::Factory;
 
 /// No answer takes as long as this, on any machine that runs tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -117,6 +118,23 @@ pub(crate) fn exchange(socket: &mut TcpStream, request: &str) -> String {
     String::from_utf8(head).unwrap()
 }
 
+/// A login to the relay at this address.
+pub(crate) fn login(
+    addr: SocketAddr,
+    factory: &mut Factory,
+    author: usize,
+    challenge: &str,
+) -> Value {
+    let url = format!("ws://{addr}/");
+    let draft = factory.draft(author).kind(22242).at(now());
+    draft.tag(&["relay", &url]).tag(&["challenge", challenge]).build()
+}
+
+/// The seconds since 1970.
+pub(crate) fn now() -> u64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs()
+}
+
 /// A WebSocket client that shares no code with the relay.
 pub(crate) struct Client {
     pub(crate) socket: WebSocket<TcpStream>,
@@ -183,6 +201,24 @@ impl Client {
                 _ => panic!("unexpected {message}"),
             }
         }
+    }
+
+    /// Logs in (NIP-42) as this author.
+    #[track_caller]
+    pub(crate) fn login(&mut self, factory: &mut Factory, author: usize, challenge: &str) {
+        let login = login(self.socket.get_ref().peer_addr().unwrap(), factory, author, challenge);
+        self.send(&json!(["AUTH", login]));
+        self.expect(json!(["OK", login["id"], true, ""]));
+    }
+
+    /// Asks for something that needs a login, and gives the challenge that comes of it.
+    pub(crate) fn challenge(&mut self) -> String {
+        self.send(&json!(["REQ", "private", {"kinds": [1059]}]));
+        let challenge = self.recv();
+        assert_eq!(challenge[0], "AUTH", "{challenge}");
+        let closed = self.recv();
+        assert_eq!((&closed[0], &closed[1]), (&json!("CLOSED"), &json!("private")));
+        challenge[1].as_str().unwrap().to_owned()
     }
 
     /// Reads to the close frame and gives its code.

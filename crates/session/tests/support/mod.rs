@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use zeolite_proto::Timestamp;
-use zeolite_session::{Effect, Input, NegKey, Session, SessionLimits, SubKey};
+use zeolite_proto::{EventId, Gates, Kind, PubKey, Reader, Timestamp};
+use zeolite_session::{
+    Challenge, Effect, Input, LoginTerms, Logins, NegKey, Session, SessionLimits, SubKey,
+};
 
 /// The time of every session under test.
 pub(crate) const NOW: u64 = 1_700_000_000;
@@ -21,6 +23,21 @@ pub(crate) enum Step {
     Ended(u64),
     /// The relay has ended this reconciliation.
     NegEnded(u64),
+    /// The relay has checked the signature of a login: by this key, and whether it is right.
+    Checked(String, bool),
+}
+
+/// What every session under test sends to whoever must log in.
+pub(crate) const CHALLENGE: &str = "0102030405060708090a0b0c0d0e0f10";
+
+/// The logins of a connection to relay.example, where direct messages and gift wraps are gated.
+pub(crate) fn logins(is_required: bool) -> Logins {
+    let own_urls = vec!["wss://relay.example".to_owned(), "ws://127.0.0.1:7447".to_owned()];
+    let terms = LoginTerms { own_urls, is_required, keys_max: 2 };
+    let kinds = [Kind::DIRECT_MESSAGE, Kind::GIFT_WRAP, Kind::EPHEMERAL_GIFT_WRAP];
+    let gates = Gates::new(kinds, []);
+    let challenge = Challenge([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    Logins::new(Arc::new(terms), challenge, Arc::new(Reader::anonymous(Arc::new(gates))))
 }
 
 /// A text frame.
@@ -33,7 +50,12 @@ pub(crate) struct World(Session);
 
 impl World {
     pub(crate) fn new(limits: SessionLimits) -> Self {
-        Self(Session::new(Arc::new(limits)))
+        Self(Session::new(Arc::new(limits), logins(false)))
+    }
+
+    /// One that answers only who has logged in.
+    pub(crate) fn closed() -> Self {
+        Self(Session::new(Arc::new(SessionLimits::default()), logins(true)))
     }
 
     /// The effects of one step.
@@ -43,6 +65,11 @@ impl World {
             Step::Binary(message) => Input::Binary(message),
             Step::Ended(key) => Input::SubEnded(SubKey(*key)),
             Step::NegEnded(key) => Input::NegEnded(NegKey(*key)),
+            Step::Checked(key, is_signed) => Input::LoginChecked {
+                id: EventId([7; 32]),
+                key: PubKey::from_hex(key).expect("a key"),
+                is_signed: *is_signed,
+            },
         };
         self.0.handle(Timestamp(NOW), input);
         std::iter::from_fn(|| self.0.poll()).map(|effect| in_words(&effect)).collect()
@@ -67,6 +94,9 @@ fn in_words(effect: &Effect) -> String {
         Effect::Reply(json) | Effect::Refuse { reply: json, .. } => {
             String::from_utf8(json.clone()).expect("replies are UTF-8")
         }
+        Effect::Demand(json) => format!("demand {}", String::from_utf8_lossy(json)),
+        Effect::CheckLogin(event) => format!("check login {}", event.view().id()),
+        Effect::LoggedIn(reader) => format!("logged in with {}", reader.logins().len()),
         Effect::Ingest(event) => format!("ingest {}", event.view().id()),
         Effect::Query { key, sub, filters } => {
             format!("query #{} {sub} of {}", key.0, filters.len())

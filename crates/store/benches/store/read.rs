@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use zeolite_proto::{EventId, EventRef, Filter, PubKey, Timestamp};
+use zeolite_proto::{EventId, EventRef, Filter, PubKey, Reader, Timestamp};
 use zeolite_store::{Scan, ScanOptions, ScanState, SliceBudget, Store, count};
 
 use crate::append::NOW;
@@ -132,7 +132,9 @@ fn scan(
     let us = median_us(RUNS, |run| {
         json.clear();
         let filter = &filters[run % filters.len()];
-        let mut scan = Scan::new(store, filter, ScanOptions::default()).unwrap();
+        let mut scan =
+            Scan::new(store, filter, ScanOptions::default(), &Reader::of_everything().into())
+                .unwrap();
         let mut sink = |_, event: EventRef<'_>| {
             event.push_json(&mut json);
             true
@@ -144,7 +146,8 @@ fn scan(
 }
 
 fn run_scan(store: &Store, filters: &[Filter]) -> (Vec<EventId>, Scan) {
-    let mut scan = Scan::new(store, filters, ScanOptions::default()).unwrap();
+    let mut scan =
+        Scan::new(store, filters, ScanOptions::default(), &Reader::of_everything().into()).unwrap();
     let mut ids = Vec::new();
     let mut sink = |_, event: EventRef<'_>| {
         ids.push(event.id());
@@ -181,7 +184,8 @@ fn counts(report: &mut Report, corpus: &Corpus, store: &Store) {
 
 fn bulk(report: &mut Report, corpus: &Corpus, store: &Store) {
     let filter = [Filter::from_json("{}").unwrap()];
-    let mut scan = Scan::new(store, &filter, ScanOptions::default()).unwrap();
+    let mut scan =
+        Scan::new(store, &filter, ScanOptions::default(), &Reader::of_everything().into()).unwrap();
     let mut json = Vec::with_capacity(1 << 20);
     let mut given = 0;
     let mut last = Timestamp(u64::MAX);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use zeolite_proto::{EventId, Filter};
+use zeolite_proto::{EventId, Filter, Reader};
 use zeolite_reconcile::{Bound, Edge, FrameLimit, Initiator, Item, Set, SortedSet, respond};
 use zeolite_store::{LiveSet, ReconcileSet, SetOptions, Store};
 
@@ -20,7 +20,8 @@ const LOOKS: usize = 2_000;
 const SLICES: usize = 50;
 
 pub fn run(report: &mut Report, corpus: &Corpus, store: &Store) {
-    let options = SetOptions { without_kinds: &[], items_max: usize::MAX };
+    let reader = Reader::of_everything().into();
+    let options = SetOptions { reader: &reader, items_max: usize::MAX };
     let set = store.reconcile_set(&Filter::default(), options).unwrap();
     let ReconcileSet::Live(live) = set else { panic!("everything is a set that is kept") };
     let items: Vec<_> = corpus.events.iter().map(|event| item(event.view())).collect();

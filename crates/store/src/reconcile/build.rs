@@ -1,6 +1,6 @@
 //! Sets that are built for one session.
 
-use zeolite_proto::{Filter, Kind, Timestamp};
+use zeolite_proto::{Filter, Timestamp};
 use zeolite_reconcile::{Item, SortedSet};
 
 use super::SetOptions;
@@ -17,7 +17,6 @@ pub struct SetBuild {
     count: Option<Count>,
     scan: Scan,
     items: Vec<Item>,
-    without_kinds: Box<[Kind]>,
     items_max: usize,
     /// How many items are wanted, newest first.
     limit: usize,
@@ -39,16 +38,15 @@ impl SetBuild {
         filter: &Filter,
         options: SetOptions<'_>,
     ) -> Result<Self, ReadError> {
-        let SetOptions { without_kinds, items_max } = options;
+        let SetOptions { reader, items_max } = options;
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
-        // What is left out must not use up the limit, so the limit is held here.
+        // The limit is held here, so that one more item tells that there are too many.
         let filters = [Filter { limit: None, ..filter.clone() }];
-        let is_counted = without_kinds.is_empty() && limit > items_max && is_told_by_index(filter);
+        let is_counted = limit > items_max && is_told_by_index(filter);
         Ok(Self {
-            count: is_counted.then(|| Count::new(store, &filters)).transpose()?,
-            scan: Scan::new(store, &filters, ScanOptions::default())?,
+            count: is_counted.then(|| Count::new(store, &filters, reader)).transpose()?,
+            scan: Scan::new(store, &filters, ScanOptions::default(), reader)?,
             items: Vec::new(),
-            without_kinds: without_kinds.into(),
             items_max,
             limit,
         })
@@ -84,15 +82,13 @@ impl SetBuild {
 
     /// True when all items are there, or one too many.
     fn gather(&mut self, now: Timestamp, budget: SliceBudget) -> Result<bool, ReadError> {
-        let (items, without_kinds) = (&mut self.items, &self.without_kinds);
+        let items = &mut self.items;
         let wanted = self.limit.min(self.items_max.saturating_add(1));
         if items.len() >= wanted {
             return Ok(true);
         }
         let state = self.scan.slice(now, budget, &mut |_, event| {
-            if without_kinds.binary_search(&event.kind()).is_err() {
-                items.push(Item { time: event.created_at(), id: event.id() });
-            }
+            items.push(Item { time: event.created_at(), id: event.id() });
             items.len() < wanted
         })?;
         Ok(state != ScanState::More || items.len() >= wanted)

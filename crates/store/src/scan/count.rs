@@ -1,10 +1,11 @@
 //! NIP-45: how many stored events match.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use zeolite_proto::limits::CREATED_AT_MAX;
-use zeolite_proto::{Filter, Seq, Timestamp};
+use zeolite_proto::{Filter, Kind, Reach, Reader, Seq, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
@@ -23,17 +24,18 @@ const SLICE: SliceBudget =
     SliceBudget { events_max: usize::MAX, time_max: Duration::from_millis(20) };
 
 /// Counts the events that any of `filters` matches, each once, without regard to limits. Expired
-/// ones are not counted.
+/// ones are not counted, nor those that `reader` may not read.
 ///
 /// `keep_going` is asked with the number so far every 20 ms; when it answers false the count is
 /// given up and `None` comes back.
 pub fn count(
     store: &Store,
     filters: &[Filter],
+    reader: &Arc<Reader>,
     now: Timestamp,
     keep_going: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Option<u64>, ReadError> {
-    let mut count = Count::new(store, filters)?;
+    let mut count = Count::new(store, filters, reader)?;
     loop {
         if let Some(total) = count.slice(now, SLICE)? {
             return Ok(Some(total));
@@ -51,33 +53,46 @@ pub fn count(
 pub struct Count {
     store: Store,
     filters: Box<[Filter]>,
+    reader: Arc<Reader>,
     ceiling: Seq,
     counted: u64,
+    /// Entries of events that nobody may read without a login, to be taken off.
+    gated: u64,
     way: Way,
 }
 
+/// Which total the entries of a walk belong to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Counted,
+    Gated,
+}
+
 enum Way {
-    /// Index entries alone tell. The walks that are left; no two of them meet the same event.
-    Entries(Vec<Cursor>, Window),
+    /// Index entries alone tell. The walks that are left; no two of them meet the same event on
+    /// the same side.
+    Entries(Vec<(Side, Cursor)>, Window),
     /// Every event is looked at.
     Events(Union),
 }
 
 impl Count {
     /// Plans the count. Events stored from here on are not counted.
-    pub fn new(store: &Store, filters: &[Filter]) -> Result<Self, ReadError> {
+    pub fn new(store: &Store, filters: &[Filter], reader: &Arc<Reader>) -> Result<Self, ReadError> {
         let snapshot = store.snapshot()?;
         let way = match filters {
-            [filter] if is_told_by_index(filter) => by_entries(filter, &snapshot),
-            _ => Way::Events(build(&snapshot, filters, |_| None)?),
+            [filter] if is_told_by_index(filter) && is_told_by_kind(filter, reader) => {
+                by_entries(filter, reader, &snapshot)
+            }
+            _ => Way::Events(build(&snapshot, filters, |_| None, reader)?),
         };
-        let (ceiling, filters) = (snapshot.ceiling(), filters.into());
-        Ok(Self { store: store.clone(), filters, ceiling, counted: 0, way })
+        let (ceiling, filters, reader) = (snapshot.ceiling(), filters.into(), Arc::clone(reader));
+        Ok(Self { store: store.clone(), filters, reader, ceiling, counted: 0, gated: 0, way })
     }
 
     /// What is counted so far.
     pub fn counted(&self) -> u64 {
-        self.counted
+        self.counted.saturating_sub(self.gated)
     }
 
     /// Counts on; gives the total once there is nothing left. Events that are expired at `now` are
@@ -85,14 +100,17 @@ impl Count {
     pub fn slice(&mut self, now: Timestamp, budget: SliceBudget) -> Result<Option<u64>, ReadError> {
         let snapshot = self.store.snapshot()?.with_ceiling(self.ceiling);
         let counted = &mut self.counted;
-        if let Way::Entries(cursors, window) = &mut self.way {
+        if let Way::Entries(walks, window) = &mut self.way {
             if let Some(unseen) = unseen(&snapshot, now)? {
-                *counted += count_entries(cursors, &snapshot, *window, &unseen, budget)?;
-                return Ok(cursors.is_empty().then_some(self.counted));
+                let (open, gated) = count_entries(walks, &snapshot, *window, &unseen, budget)?;
+                *counted += open;
+                self.gated += gated;
+                return Ok(walks.is_empty().then_some(self.counted.saturating_sub(self.gated)));
             }
             // Too many entries lead to events that do not count: begin again the other way.
             *counted = 0;
-            self.way = Way::Events(build(&snapshot, &self.filters, |_| None)?);
+            self.gated = 0;
+            self.way = Way::Events(build(&snapshot, &self.filters, |_| None, &self.reader)?);
         }
         let Way::Events(union) = &mut self.way else { unreachable!("the other way was left") };
         let state = union.slice(&snapshot, now, budget, &mut |_, _| {
@@ -109,50 +127,58 @@ pub(crate) fn is_told_by_index(filter: &Filter) -> bool {
     filter.ids.is_none() && filter.authors.is_none() && filter.tags.is_empty()
 }
 
-fn by_entries(filter: &Filter, snapshot: &Snapshot<'_>) -> Way {
+/// Whether a kind alone says that this reader may read an event.
+fn is_told_by_kind(filter: &Filter, reader: &Reader) -> bool {
+    reader.is_anonymous() || reader.reach(filter) == Reach::Everything
+}
+
+fn by_entries(filter: &Filter, reader: &Reader, snapshot: &Snapshot<'_>) -> Way {
     let newest = filter.until.unwrap_or(Timestamp(CREATED_AT_MAX));
     let oldest = filter.since.unwrap_or_default();
     let window = Window { below: Entry::newest_at(newest), oldest };
-    let is_empty = filter.matches_nothing();
-    let cursors = if is_empty { Vec::new() } else { cursors(filter, snapshot, window) };
-    Way::Entries(cursors, window)
+    let gates = reader.gates();
+    let of_kind =
+        |side: Side, kind: Kind| (side, Cursor::group(snapshot.prefix(Value::Kind(kind)), window));
+    let mut walks: Vec<_> = match &filter.kinds {
+        _ if filter.matches_nothing() => Vec::new(),
+        None => {
+            // The last goes first, so that what is counted so far is never too much.
+            let gated = gates.kinds().iter().map(|kind| of_kind(Side::Gated, *kind));
+            [(Side::Counted, Cursor::timeline(window))].into_iter().chain(gated).collect()
+        }
+        Some(kinds) => {
+            let open = kinds.iter().filter(|kind| !gates.cover(**kind));
+            open.map(|kind| of_kind(Side::Counted, *kind)).collect()
+        }
+    };
+    for (_, cursor) in &mut walks {
+        cursor.expect(REFILL_KEYS_MAX);
+    }
+    Way::Entries(walks, window)
 }
 
-/// Counts the entries of the last of `cursors` that are not in `unseen`, and drops those that have
-/// ended.
+/// Counts the entries of the last of `walks` that are not in `unseen`, and drops those that have
+/// ended: how many there are to count, and how many to take off.
 fn count_entries(
-    cursors: &mut Vec<Cursor>,
+    walks: &mut Vec<(Side, Cursor)>,
     snapshot: &Snapshot<'_>,
     window: Window,
     unseen: &FxHashSet<Seq>,
     budget: SliceBudget,
-) -> Result<u64, ReadError> {
+) -> Result<(u64, u64), ReadError> {
     let mut meter = Meter::start(SliceBudget { events_max: usize::MAX, ..budget });
-    let mut counted = 0;
-    while let Some(cursor) = cursors.last_mut() {
+    let (mut counted, mut gated) = (0, 0);
+    while let Some((side, cursor)) = walks.last_mut() {
+        let total = if *side == Side::Counted { &mut counted } else { &mut gated };
         match cursor.next(snapshot, window)? {
-            Some(entry) => counted += u64::from(!unseen.contains(&entry.seq())),
-            None => drop(cursors.pop()),
+            Some(entry) => *total += u64::from(!unseen.contains(&entry.seq())),
+            None => drop(walks.pop()),
         }
         if meter.is_over() {
             break;
         }
     }
-    Ok(counted)
-}
-
-fn cursors(filter: &Filter, snapshot: &Snapshot<'_>, window: Window) -> Vec<Cursor> {
-    let mut cursors = match &filter.kinds {
-        None => vec![Cursor::timeline(window)],
-        Some(kinds) => {
-            let prefixes = kinds.iter().map(|kind| snapshot.prefix(Value::Kind(*kind)));
-            prefixes.map(|prefix| Cursor::group(prefix, window)).collect()
-        }
-    };
-    for cursor in &mut cursors {
-        cursor.expect(REFILL_KEYS_MAX);
-    }
-    cursors
+    Ok((counted, gated))
 }
 
 /// The events that have entries and are not to be counted; `None` if there are too many.

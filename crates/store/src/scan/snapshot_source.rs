@@ -83,7 +83,7 @@ fn index_key(prefix: &Prefix, entry: Entry) -> IndexKey {
 
 #[cfg(test)]
 mod tests {
-    use zeolite_proto::{EventParser, Filter, Verified};
+    use zeolite_proto::{EventParser, Filter, Reader, Verified};
     use zeolite_testkit::Factory;
 
     use super::*;
@@ -108,7 +108,9 @@ mod tests {
             [("{}".to_owned(), vec![Seq(3), Seq(1)]), (format!(r#"{{"ids":["{id}"]}}"#), vec![])]
         {
             let filter = [Filter::from_json(&filter).unwrap()];
-            let mut scan = Scan::new(&store, &filter, ScanOptions::default()).unwrap();
+            let mut scan =
+                Scan::new(&store, &filter, ScanOptions::default(), &Reader::of_everything().into())
+                    .unwrap();
             let mut given = Vec::new();
             let mut sink = |seq, _: EventRef<'_>| {
                 given.push(seq);

@@ -1,7 +1,9 @@
 //! The events that one filter matches, in answer order.
 
+use std::sync::Arc;
+
 use zeolite_proto::limits::CREATED_AT_MAX;
-use zeolite_proto::{EventId, EventRef, Filter, Timestamp};
+use zeolite_proto::{EventId, EventRef, Filter, Reader, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
@@ -26,6 +28,10 @@ pub(crate) enum Found<'s> {
 /// One filter's walk.
 pub(crate) struct Stream {
     filter: Filter,
+    /// For whom; what others may read is passed over and uses up no limit (case 39).
+    reader: Arc<Reader>,
+    /// A match within the limit was passed over.
+    has_withheld: bool,
     window: Window,
     feed: Feed,
     /// A match that was found in an earlier slice and not taken.
@@ -52,6 +58,7 @@ impl Stream {
     pub(crate) fn new(
         filter: &Filter,
         limit: Option<u64>,
+        reader: &Arc<Reader>,
         source: &impl KeySource,
     ) -> Result<Self, ReadError> {
         let newest = filter.until.unwrap_or(Timestamp(CREATED_AT_MAX));
@@ -61,6 +68,8 @@ impl Stream {
         let (chosen, considered) = (plan.chosen, plan.considered);
         Ok(Self {
             filter: filter.clone(),
+            reader: Arc::clone(reader),
+            has_withheld: false,
             window,
             feed: plan.feed,
             put_back: None,
@@ -74,6 +83,11 @@ impl Stream {
     /// How the filter is served and what that has cost so far.
     pub(crate) fn explanation(&self) -> &Explanation {
         &self.explanation
+    }
+
+    /// True if a match that was due was not for this reader.
+    pub(crate) fn has_withheld(&self) -> bool {
+        self.has_withheld
     }
 
     /// True when matches found from here on are beyond the filter's limit.
@@ -99,7 +113,7 @@ impl Stream {
         self.lookahead_entries >= LOOKAHEAD_ENTRIES_MAX
     }
 
-    /// Walks to the next event that matches and is not expired.
+    /// Walks to the next event that matches, is not expired and may be read.
     pub(crate) fn find<'s>(
         &mut self,
         source: &'s impl KeySource,
@@ -157,13 +171,17 @@ impl Stream {
     }
 
     fn look<'s>(
-        &self,
+        &mut self,
         source: &'s impl KeySource,
         entry: Entry,
         now: Timestamp,
     ) -> Result<Option<EventRef<'s>>, ReadError> {
         let event = source.event(entry.seq())?;
-        Ok(event.filter(|event| self.filter.matches(*event) && !event.is_expired(now)))
+        let matching = event.filter(|event| self.filter.matches(*event) && !event.is_expired(now));
+        let Some(event) = matching else { return Ok(None) };
+        let may_read = self.reader.may_read(event);
+        self.has_withheld |= !may_read && !self.is_past_limit();
+        Ok(may_read.then_some(event))
     }
 
     /// Finds the first entry of every walk. False when the time was over before.

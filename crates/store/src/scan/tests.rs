@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use zeolite_proto::{Event, EventId, Filter, Kind, PubKey, Seq, TagFilter, TagValue, Timestamp};
+use zeolite_proto::{
+    Event, EventId, Filter, Kind, PubKey, Reader, Seq, TagFilter, TagValue, Timestamp,
+};
 
 use super::explain::{Dimension, Explanation};
 use super::mock::MockSource;
@@ -81,7 +83,9 @@ fn scan(
     filters: &[Filter],
     slices: &[usize],
 ) -> (Vec<Seq>, bool, Vec<Explanation>) {
-    let mut union = build(source, filters, |filter| filter.limit).expect("the mock never fails");
+    let everything = Reader::of_everything().into();
+    let mut union =
+        build(source, filters, |filter| filter.limit, &everything).expect("the mock never fails");
     let mut given = Vec::new();
     for events_max in slices.iter().cycle() {
         let budget = SliceBudget { events_max: *events_max, time_max: Duration::ZERO };

@@ -1,6 +1,6 @@
 //! Events whose ids are chosen and not the hashes of their contents, so that ties can be made.
 
-use zeolite_proto::{Event, EventRef};
+use zeolite_proto::{Event, EventRef, PubKey};
 
 /// Builds the record of such an event.
 pub(crate) fn forged(
@@ -12,11 +12,17 @@ pub(crate) fn forged(
 ) -> Event {
     let mut section = Vec::new();
     for (name, value) in tags {
+        // A key in hex is stored as the bytes it spells.
+        let key = PubKey::from_hex(value);
+        let (value, is_hex) = match &key {
+            Ok(key) => (&key.0[..], 1),
+            Err(_) => (value.as_bytes(), 0),
+        };
         assert!(name.len() + value.len() < 60, "one-byte varints only");
         section.push((name.len() + value.len() + 2) as u8);
-        for text in [name, value] {
-            section.push((text.len() << 1) as u8);
-            section.extend_from_slice(text.as_bytes());
+        for (bytes, is_hex) in [(name.as_bytes(), 0), (value, is_hex)] {
+            section.push((bytes.len() << 1 | is_hex) as u8);
+            section.extend_from_slice(bytes);
         }
     }
     let mut record = id.to_vec();

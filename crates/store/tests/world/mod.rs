@@ -7,7 +7,7 @@ pub(crate) mod sets;
 use std::collections::VecDeque;
 
 use serde_json::Value;
-use zeolite_proto::{Event, EventParser, Filter, Seq, Timestamp, Verified};
+use zeolite_proto::{Event, EventParser, Filter, Reader, Seq, Timestamp, Verified};
 use zeolite_store::{
     Admitted, Admitter, Committer, Options, Outcome, PendingBatch, Scan, ScanOptions, ScanState,
     SliceBudget, Store, open,
@@ -157,7 +157,9 @@ impl World {
 fn query(store: &Store, filters: &[Value], now: u64) -> Vec<String> {
     let parse = |filter: &Value| Filter::from_json(&filter.to_string()).expect("a filter");
     let filters: Vec<_> = filters.iter().map(parse).collect();
-    let mut scan = Scan::new(store, &filters, ScanOptions::default()).expect("a scan");
+    let mut scan =
+        Scan::new(store, &filters, ScanOptions::default(), &Reader::of_everything().into())
+            .expect("a scan");
     let mut ids = Vec::new();
     let budget = SliceBudget { events_max: 3, ..SliceBudget::UNLIMITED };
     loop {

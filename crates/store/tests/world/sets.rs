@@ -1,8 +1,10 @@
 //! Kept sets against the plain way: a scan, sorted.
 
+use std::sync::Arc;
+
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use zeolite_proto::{Filter, Kind, Timestamp};
+use zeolite_proto::{Filter, Gates, Kind, Reader, Timestamp};
 use zeolite_reconcile::{Bound, Edge, Item, Set, SortedSet};
 use zeolite_store::{
     BuildState, LiveView, ReconcileSet, Scan, ScanOptions, SetOptions, SliceBudget, Store,
@@ -11,11 +13,18 @@ use zeolite_testkit::TestRng;
 
 const UNBOUNDED: usize = usize::MAX;
 
+/// Somebody from whom these kinds are withheld.
+pub(crate) fn without_kinds(kinds: &[Kind]) -> Arc<Reader> {
+    Arc::new(Reader::anonymous(Arc::new(Gates::new(kinds.iter().copied(), []))))
+}
+
 /// What a scan gives of a window, kinds left out.
 pub(crate) fn scanned(store: &Store, filter: &Filter, without: &[Kind], now: u64) -> SortedSet {
     let mut items = Vec::new();
     let filters = std::slice::from_ref(filter);
-    let mut scan = Scan::new(store, filters, ScanOptions::default()).expect("a scan");
+    let mut scan =
+        Scan::new(store, filters, ScanOptions::default(), &Reader::of_everything().into())
+            .expect("a scan");
     let mut sink = |_, event: zeolite_proto::EventRef<'_>| {
         if !without.contains(&event.kind()) {
             items.push(Item { time: event.created_at(), id: event.id() });
@@ -53,7 +62,8 @@ pub(crate) fn with_view<T>(
     now: u64,
     look: impl FnOnce(&LiveView<'_>) -> T,
 ) -> T {
-    let options = SetOptions { without_kinds: without, items_max: UNBOUNDED };
+    let reader = without_kinds(without);
+    let options = SetOptions { reader: &reader, items_max: UNBOUNDED };
     let set = store.reconcile_set(filter, options).expect("a set");
     let ReconcileSet::Live(live) = set else { panic!("{filter:?} is not kept") };
     look(&live.view(Timestamp(now)).expect("a view"))

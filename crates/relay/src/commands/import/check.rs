@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zeolite_proto::{Event, EventId, EventParser, SignatureCheck, Timestamp, Verified};
-use zeolite_session::{SessionLimits, check_event};
+use zeolite_session::{Publisher, SessionLimits, check_event};
 
 use super::lines::Chunk;
 use super::tally::{Place, Tally, Verdict};
@@ -19,6 +19,7 @@ pub(crate) fn parse(
     chunk: &Chunk,
     parser: &mut EventParser,
     limits: &SessionLimits,
+    publisher: Publisher<'_>,
     now: Timestamp,
 ) -> Checked<Event> {
     let mut tally = Tally::default();
@@ -27,7 +28,7 @@ pub(crate) fn parse(
     }
     let mut events = Vec::new();
     for (place, text) in chunk.events() {
-        match parse_one(text, parser, limits, now) {
+        match parse_one(text, parser, limits, publisher, now) {
             Ok(event) => events.push((place, event)),
             Err(verdict) => tally.add(verdict, place),
         }
@@ -39,6 +40,7 @@ fn parse_one(
     text: &[u8],
     parser: &mut EventParser,
     limits: &SessionLimits,
+    publisher: Publisher<'_>,
     now: Timestamp,
 ) -> Result<Event, Verdict> {
     let text =
@@ -48,7 +50,7 @@ fn parse_one(
     if event.view().kind().is_ephemeral() {
         return Err(Verdict::Ephemeral);
     }
-    check_event(limits, event.view(), now).map_err(Verdict::refused)?;
+    check_event(limits, event.view(), now, publisher).map_err(Verdict::refused)?;
     Ok(event)
 }
 
