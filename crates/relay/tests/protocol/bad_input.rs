@@ -147,7 +147,7 @@ fn events_are_refused() {
             ("E-10", with("created_at", 1.5.into()), "invalid: "),
             ("R01-10", with("tags", json!([["t", 5]])), "invalid: "),
             ("case 37", with("sig", "0".repeat(127).into()), "invalid: "),
-            ("R70-01", protected.clone(), "blocked: "),
+            ("R70-01", protected.clone(), "auth-required: "),
             ("R70-04", make(6, json!([]), &json!({"tags": [["-"]]}).to_string()), "blocked: "),
             ("R42-07", make(22_242, json!([]), ""), "invalid: "),
             ("R62-01", make(62, json!([]), ""), "invalid: "),

@@ -54,10 +54,11 @@ impl Client {
         self.0.send(Message::Frame(frame)).expect("the relay reads");
     }
 
-    /// The next thing the relay says.
+    /// The next thing the relay says. A challenge may come at any time (R42-01) and is passed over.
     pub(crate) fn next(&mut self) -> Got {
         loop {
             match self.0.read() {
+                Ok(Message::Text(text)) if text.starts_with("[\"AUTH\"") => {}
                 Ok(Message::Text(text)) => return Got::Text(text.to_string()),
                 Ok(Message::Close(Some(frame))) => return Got::Close(frame.code.into()),
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
