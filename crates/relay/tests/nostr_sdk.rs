@@ -145,6 +145,39 @@ async fn use_relay(world: &World) {
     bob.shutdown().await;
 }
 
+/// R42-01 to R42-08, R59-01, R70-02: an independent client answers the challenge when it comes and
+/// goes on where it was refused.
+#[test]
+fn nostr_sdk_logs_in_when_it_must() {
+    let world = World::start();
+    let clients = tokio::runtime::Runtime::new().expect("a runtime");
+    clients.block_on(async {
+        let (alice_keys, bob_keys) = (Keys::generate(), Keys::generate());
+        let alice = world.client(alice_keys.clone()).await;
+        let bob = world.client(bob_keys.clone()).await;
+
+        // A protected event is refused, and accepted after the login that the refusal asks for.
+        let protected = EventBuilder::text_note("mine").tag(Tag::protected());
+        let sent = alice.send_event_builder(protected).await.expect("accepted");
+        assert!(sent.failed.is_empty(), "{:?}", sent.failed);
+
+        // A gift wrap of a throw-away key reaches Bob and nobody else.
+        let wrap = EventBuilder::new(Kind::GiftWrap, "sealed")
+            .tag(Tag::public_key(bob_keys.public_key()))
+            .sign_with_keys(&Keys::generate())
+            .expect("signed");
+        let sent = alice.send_event(&wrap).await.expect("accepted");
+        assert!(sent.failed.is_empty(), "{:?}", sent.failed);
+        let wraps = Filter::new().kind(Kind::GiftWrap).pubkey(bob_keys.public_key());
+        let found = bob.fetch_events(wraps.clone(), PATIENCE).await.expect("an answer");
+        assert_eq!(found.first().map(|event| event.id), Some(wrap.id));
+        let everything = Filter::new().kinds([Kind::GiftWrap, Kind::TextNote]);
+        let found = alice.fetch_events(everything, PATIENCE).await.expect("an answer");
+        assert_eq!(found.first().map(|event| &*event.content), Some("mine"));
+        assert_eq!(found.len(), 1, "Alice sent the wrap, and may not read it");
+    });
+}
+
 /// Both directions of NIP-77 with an independent client: what it lacks comes down, what the relay
 /// lacks goes up, and a second round has nothing to do.
 #[test]
