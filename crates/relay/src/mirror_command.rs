@@ -101,7 +101,7 @@ fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow
         address: mirror.address.clone(),
         connector,
         settings: settings_of(cli, mirror),
-        local: Arc::new(StoreSide::new(&core)),
+        local: Arc::new(StoreSide::new(&core, &mirror.address.to_string())),
         progress,
     };
     core.spawn(measure(Arc::clone(&core.hub().metrics), status.clone()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 use zeolite_policy::PluginSource;
-use zeolite_proto::{EventId, Prefix, Reason, RelayMsg};
+use zeolite_proto::{EventId, Prefix, PubKey, Reason, RelayMsg};
 use zeolite_store::Outcome;
 
 use super::batch::BatchPlace;
@@ -46,8 +46,17 @@ impl Origin {
     pub(crate) fn plugin_source(&self) -> PluginSource<'_> {
         match &self.source {
             Source::Client(client) => PluginSource::Client(client.conn.visitor.address),
-            Source::Mirror(_) => PluginSource::Mirror(""),
+            Source::Mirror(place) => PluginSource::Mirror(place.upstream()),
         }
+    }
+
+    /// The key that a policy is told of as the publisher's: the author's, if the client has logged
+    /// in with it, else the first it logged in with.
+    pub(crate) fn login(&self, author: &PubKey) -> Option<PubKey> {
+        let Source::Client(client) = &self.source else { return None };
+        let reader = client.conn.login.reader();
+        let as_author = reader.is_logged_in_as(author).then_some(*author);
+        as_author.or_else(|| reader.logins().first().copied())
     }
 
     /// True if the signature need not be looked at.

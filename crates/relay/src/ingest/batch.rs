@@ -17,20 +17,23 @@ pub(crate) struct MirrorBatch {
     done: Option<oneshot::Sender<Vec<Verdict>>>,
     /// Another holder of the mark vouches for the signatures: an upstream the operator trusts.
     is_trusted: bool,
+    upstream: Arc<str>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl MirrorBatch {
-    /// A batch of `events` events, and who waits for it.
+    /// A batch of `events` events from the relay of this URL, and who waits for it.
     pub(crate) fn new(
         events: usize,
         is_trusted: bool,
+        upstream: Arc<str>,
         permit: OwnedSemaphorePermit,
     ) -> (Arc<Self>, oneshot::Receiver<Vec<Verdict>>) {
         let (done, waiting) = oneshot::channel();
         // What is never answered was not stored.
         let verdicts = Mutex::new(vec![Verdict::Failed; events]);
-        (Arc::new(Self { verdicts, done: Some(done), is_trusted, _permit: permit }), waiting)
+        let done = Some(done);
+        (Arc::new(Self { verdicts, done, is_trusted, upstream, _permit: permit }), waiting)
     }
 }
 
@@ -53,6 +56,10 @@ pub(crate) struct BatchPlace {
 impl BatchPlace {
     pub(crate) fn is_trusted(&self) -> bool {
         self.batch.is_trusted
+    }
+
+    pub(crate) fn upstream(&self) -> &str {
+        &self.batch.upstream
     }
 
     pub(crate) fn answer(self, verdict: Verdict) {

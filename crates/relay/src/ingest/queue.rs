@@ -52,12 +52,13 @@ impl Ingest {
         &self,
         events: Vec<Event>,
         is_trusted: bool,
+        upstream: Arc<str>,
     ) -> oneshot::Receiver<Vec<Verdict>> {
         self.metrics.events_received.increment(events.len() as u64);
         let cost = |event: &Event| event.record_bytes().max(self.cost_bytes_min);
         let cost_bytes = events.iter().map(cost).sum::<usize>().min(INGEST_BYTES_MAX / 2);
         let permit = self.permit(cost_bytes).await;
-        let (batch, verdicts) = MirrorBatch::new(events.len(), is_trusted, permit);
+        let (batch, verdicts) = MirrorBatch::new(events.len(), is_trusted, upstream, permit);
         let submissions = events.into_iter().enumerate().map(|(at, event)| {
             let source = Source::Mirror(BatchPlace { batch: Arc::clone(&batch), at });
             Submission { origin: Origin { id: event.view().id(), source }, event }

@@ -22,7 +22,7 @@ fn start_one(core: &Core, config: &MirrorConfig) -> anyhow::Result<MirrorStatus>
         address: config.address.clone(),
         connector: connector(config.address.is_tls(), None)?,
         settings: settings(config),
-        local: Arc::new(StoreSide::new(core)),
+        local: Arc::new(StoreSide::new(core, &config.address.to_string())),
         progress,
     };
     let _tracked: JoinHandle<()> = core.runtime().spawn({

@@ -27,12 +27,15 @@ const SET_ITEMS_MAX: usize = 1_000_000;
 pub(crate) struct StoreSide {
     hub: Arc<Hub>,
     store: Store,
+    /// Where its mirror's events come from, for who wants to know.
+    upstream: Arc<str>,
 }
 
 impl StoreSide {
-    /// The store of this core.
-    pub(crate) fn new(core: &Core) -> Self {
-        Self { hub: Arc::clone(core.hub()), store: core.store().clone() }
+    /// The store of this core, for a mirror of the relay of this URL.
+    pub(crate) fn new(core: &Core, upstream: &str) -> Self {
+        let (hub, store) = (Arc::clone(core.hub()), core.store().clone());
+        Self { hub, store, upstream: upstream.into() }
     }
 }
 
@@ -57,7 +60,8 @@ impl Local for StoreSide {
         let taken = events.into_iter().zip(&verdicts);
         let taken: Vec<_> =
             taken.filter(|(_, refused)| refused.is_none()).map(|(event, _)| event).collect();
-        let answered = self.hub.ingest.submit_mirrored(taken, is_trusted).await;
+        let upstream = Arc::clone(&self.upstream);
+        let answered = self.hub.ingest.submit_mirrored(taken, is_trusted, upstream).await;
         async move {
             // A batch that is never answered was not stored.
             let mut answers = answered.await.unwrap_or_default().into_iter();

@@ -117,7 +117,9 @@ impl PluginThread {
                 continue;
             }
             let mut line = Vec::new();
-            push_question(&mut line, event, clock::now(), origin.plugin_source(), None);
+            let login = origin.login(&event.view().pubkey());
+            let source = origin.plugin_source();
+            push_question(&mut line, event, clock::now(), source, login.as_ref());
             let token = self.next_token;
             self.next_token += 1;
             self.asked.insert(token, Asked { ticket, at, since: Instant::now() });

@@ -53,6 +53,31 @@ fn a_shell_policy_runs_unchanged() {
     assert_eq!(relay.metric("zeolite_events_total{verdict=\"rejected\"}"), 2);
 }
 
+/// What existing policies read as `authed`: the author's key if the client has logged in with it,
+/// else the first that it did log in with.
+#[test]
+fn a_policy_is_told_who_has_logged_in() {
+    let mut factory = Factory::new(1);
+    let known = format!(r#""authed":"{}""#, factory.pubkey(0));
+    let command = format!(
+        r#"while read -r line; do
+             id=${{line#*\"id\":\"}}; id=${{id%%\"*}}
+             case $line in *'{known}'*) action=accept ;; *) action=reject ;; esac
+             echo "{{\"id\":\"$id\",\"action\":\"$action\",\"msg\":\"blocked: who are you\"}}"
+           done"#
+    );
+    let relay = relay(|config| config.policy.plugin = Some(command));
+    let mut client = relay.client();
+    let note = factory.note(1, TIME, "x");
+    assert_eq!(publish(&mut client, &note), ok(false, "blocked: who are you"));
+    let challenge = client.challenge();
+    client.login(&mut factory, 0, &challenge);
+    assert_eq!(publish(&mut client, &note), ok(true, ""));
+    client.login(&mut factory, 1, &challenge);
+    let other = factory.note(1, TIME, "y");
+    assert_eq!(publish(&mut client, &other), ok(false, "blocked: who are you"));
+}
+
 /// True if the interpreter is there; a machine without it runs the other tests.
 fn has(interpreter: &str) -> bool {
     let version = Command::new(interpreter).arg("--version").stdout(Stdio::null()).status();
