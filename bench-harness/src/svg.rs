@@ -63,6 +63,8 @@ const LEFT: f64 = 72.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 76.0;
+/// Between two rows of a legend.
+const LEGEND_ROW: f64 = 16.0;
 
 /// Colours that stay apart for colour-blind readers (Okabe and Ito), without yellow.
 const COLOURS: [&str; 7] =
@@ -147,12 +149,23 @@ fn escaped(text: &str) -> String {
 struct Canvas(String);
 
 impl Canvas {
-    fn new(title: &str) -> Self {
+    /// A picture with a legend of these names, below the rest in as many rows as they need.
+    fn new(title: &str, names: &[String]) -> Self {
+        let places = legend_places(names);
+        let height = places.last().map_or(HEIGHT, |(_, y)| y + 14.0);
         let mut canvas = Self(format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
              font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
+             <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
         ));
+        for (at, (name, (x, y))) in names.iter().zip(places).enumerate() {
+            let fill = colour(at);
+            canvas.put(format_args!(
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{fill}\"/>",
+                y - 9.0
+            ));
+            canvas.text(x + 14.0, y, "start", name);
+        }
         canvas.put(format_args!(
             "<text x=\"{LEFT}\" y=\"24\" font-size=\"15\" font-weight=\"bold\">{}</text>",
             escaped(title)
@@ -187,23 +200,24 @@ impl Canvas {
         self.text(LEFT, TOP - 6.0, "start", label);
     }
 
-    fn legend(&mut self, names: &[String]) {
-        let mut x = LEFT;
-        for (at, name) in names.iter().enumerate() {
-            let y = HEIGHT - 14.0;
-            let fill = colour(at);
-            self.put(format_args!(
-                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"10\" height=\"10\" fill=\"{fill}\"/>",
-                y - 9.0
-            ));
-            self.text(x + 14.0, y, "start", name);
-            x += 30.0 + 7.0 * name.chars().count() as f64;
-        }
-    }
-
     fn finish(self) -> String {
         self.0 + "</svg>\n"
     }
+}
+
+/// Where the names of a legend begin.
+fn legend_places(names: &[String]) -> Vec<(f64, f64)> {
+    let (mut x, mut y) = (LEFT, HEIGHT - 14.0);
+    let place = |name: &String| {
+        let width = 30.0 + 7.0 * name.chars().count() as f64;
+        if x > LEFT && x + width > WIDTH {
+            (x, y) = (LEFT, y + LEGEND_ROW);
+        }
+        let place = (x, y);
+        x += width;
+        place
+    };
+    names.iter().map(place).collect()
 }
 
 fn x_of(share: f64) -> f64 {
@@ -220,7 +234,8 @@ impl Lines {
         let points = || self.traces.iter().flat_map(|trace| &trace.points);
         let across = Ruler::over(self.x.scale, points().map(|(x, _)| *x));
         let upwards = Ruler::over(self.y.scale, points().map(|(_, y)| *y));
-        let mut canvas = Canvas::new(&self.title);
+        let names: Vec<_> = self.traces.iter().map(|trace| trace.name.clone()).collect();
+        let mut canvas = Canvas::new(&self.title, &names);
         canvas.rising_marks(&upwards, &self.y.label);
         for mark in across.marks() {
             let x = x_of(across.share(mark));
@@ -239,7 +254,6 @@ impl Lines {
                 places.join(" ")
             ));
         }
-        canvas.legend(&self.traces.iter().map(|trace| trace.name.clone()).collect::<Vec<_>>());
         canvas.finish()
     }
 }
@@ -249,7 +263,7 @@ impl Bars {
     pub fn svg(&self) -> String {
         let values = self.groups.iter().flat_map(|(_, bars)| bars.iter().copied().flatten());
         let upwards = Ruler::over(Scale::Linear, values);
-        let mut canvas = Canvas::new(&self.title);
+        let mut canvas = Canvas::new(&self.title, &self.names);
         canvas.rising_marks(&upwards, &self.label);
         let group_width = (WIDTH - LEFT - RIGHT) / self.groups.len().max(1) as f64;
         let bar_width = group_width * 0.8 / self.names.len().max(1) as f64;
@@ -268,7 +282,6 @@ impl Bars {
             let y = y_of(0.0) + 16.0 + 13.0 * (group_at % 3) as f64;
             canvas.text(left + group_width * 0.4, y, "middle", group);
         }
-        canvas.legend(&self.names);
         canvas.finish()
     }
 }
@@ -285,6 +298,16 @@ mod tests {
         check(1.0, 1.0);
         check(37.0, 40.0);
         check(13_000.0, 16_000.0);
+    }
+
+    /// A legend that is wider than the picture goes on below, and the picture grows with it.
+    #[test]
+    fn long_legends_have_several_rows() {
+        let names: Vec<_> = (0..4).map(|at| format!("{at}: one engine -> another one")).collect();
+        let rows: Vec<_> = legend_places(&names).into_iter().map(|(_, y)| y).collect();
+        assert_eq!(rows, [406.0, 406.0, 406.0, 422.0]);
+        let canvas = Canvas::new("T", &names).finish();
+        assert!(canvas.contains("viewBox=\"0 0 760 436\""), "{canvas}");
     }
 
     #[test]

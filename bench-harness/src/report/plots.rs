@@ -16,7 +16,9 @@ pub(super) fn pictures(scenario: &Scenario, groups: &[Group<'_>]) -> Vec<Picture
         let text = match &plot.shape {
             Shape::Line { x, x_label, y, y_label, scale } => {
                 let labels = (x_label.as_str(), y_label.as_str());
-                lines(plot, by_parameter(groups, x, y, *scale), labels, (Scale::Log, Scale::Linear))
+                let traces = by_parameter(groups, x, y, *scale);
+                let upwards = scale_of(&traces);
+                lines(plot, traces, labels, (Scale::Log, upwards))
             }
             Shape::Curve { case, latency } => {
                 let labels = ("slowest one in .. (log)", "ms");
@@ -33,6 +35,16 @@ pub(super) fn pictures(scenario: &Scenario, groups: &[Group<'_>]) -> Vec<Picture
     };
     scenario.plot.iter().filter_map(draw).collect()
 }
+
+/// Values that lie far apart need powers of ten, or the small ones lie on the axis.
+fn scale_of(traces: &[Trace]) -> Scale {
+    let values = || traces.iter().flat_map(|trace| &trace.points).map(|(_, y)| *y);
+    let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    if min > 0.0 && max / min > WIDE { Scale::Log } else { Scale::Linear }
+}
+
+/// The ratio from which on values lie far apart: a twentieth of the height is still seen.
+const WIDE: f64 = 20.0;
 
 fn lines(
     plot: &Plot,
