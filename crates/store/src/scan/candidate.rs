@@ -21,10 +21,12 @@ pub(crate) struct Candidate {
 /// What a few reads say of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Density {
-    /// Entries in all groups; a floor unless `is_exact`.
+    /// Entries in all groups; a floor unless `is_whole`.
     pub(crate) entries: f64,
     /// Entries met in each second walked back.
     pub(crate) per_second: f64,
+    /// Every group that was read from was read to its end: short ones stand for the others.
+    pub(crate) is_whole: bool,
     /// Every group was read to its end.
     pub(crate) is_exact: bool,
 }
@@ -139,9 +141,11 @@ impl Candidate {
                 per_second += buffered.len() as f64 / seconds as f64;
             }
         }
+        let is_whole = self.probed_cursors().all(Cursor::is_read_out);
         let is_exact = self.cursors.iter().all(Cursor::is_read_out);
         let scale = if probed == 0.0 { 1.0 } else { self.cursors.len() as f64 / probed };
-        Some(Density { entries: entries * scale, per_second: per_second * scale, is_exact })
+        let (entries, per_second) = (entries * scale, per_second * scale);
+        Some(Density { entries, per_second, is_whole, is_exact })
     }
 
     /// Makes ready for a walk of about `entries` entries.

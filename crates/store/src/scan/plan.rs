@@ -129,7 +129,7 @@ fn estimates(
 
 fn looks(density: Density, reach_s: f64) -> f64 {
     let met = density.per_second * reach_s;
-    if density.is_exact { met.min(density.entries) } else { met.max(REFILL_KEYS_MIN as f64) }
+    if density.is_whole { met.min(density.entries) } else { met.max(REFILL_KEYS_MIN as f64) }
 }
 
 /// Matches the first entries of a candidate. When some fit, their share says how many looks the

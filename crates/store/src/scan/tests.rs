@@ -8,7 +8,7 @@ use zeolite_proto::{
     Event, EventId, Filter, Kind, PubKey, Reader, Seq, TagFilter, TagValue, Timestamp,
 };
 
-use super::explain::{Dimension, Explanation};
+use super::explain::{Considered, Dimension, Explanation};
 use super::mock::MockSource;
 use super::{ScanState, SliceBudget, build};
 
@@ -215,6 +215,35 @@ fn the_thinnest_index_is_chosen() {
     ] {
         check_plan(events.clone(), &filter, chosen);
     }
+}
+
+/// Profiles of many authors, of whom each has one: the planner reads from some of the short groups
+/// and knows the others by them, instead of looking at everybody's profiles.
+#[test]
+fn profiles_are_found_by_author_and_kind() {
+    let id = |author: u8, n: u64| {
+        let mut id = [author; 32];
+        id[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        id
+    };
+    let authors: Vec<u8> = (0..200).collect();
+    let notes = authors.iter().flat_map(|author| {
+        (0..20_u64).map(move |n| forged(id(*author, n), *author, 1_000 + n, 1, &[]))
+    });
+    // Some are as new as anything: one entry there looks like many a second.
+    let profiles = authors
+        .iter()
+        .map(|author| forged(id(*author, 99), *author, 1_019 - 5 * u64::from(*author), 0, &[]));
+    let wanted = list(0..50);
+    let filter = format!(r#"{{"kinds":[0],"authors":[{wanted}]}}"#);
+    let filter = Filter::from_json(&filter).expect("a good filter");
+    let source = MockSource { events: notes.chain(profiles).collect(), ..MockSource::default() };
+    let (given, complete, plans) = scan(&source, std::slice::from_ref(&filter), &[7]);
+    assert_eq!((given, complete), naive(&source, &[filter]));
+    let Considered { dimension, estimate, .. } = &plans[0].considered[0];
+    assert_eq!((*dimension, plans[0].chosen), (Dimension::AuthorKinds, Dimension::AuthorKinds));
+    let looks = estimate.expect("there was a choice").looks;
+    assert!((40..=60).contains(&looks), "50 were to be met: {}", plans[0]);
 }
 
 /// A tag that comes in a burst at the newest end looks denser than the kind that is everywhere
