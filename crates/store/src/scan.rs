@@ -96,9 +96,9 @@ impl Scan {
         self.ceiling
     }
 
-    /// True if events that would have been part of the answer so far were not for this reader.
-    pub fn has_withheld(&self) -> bool {
-        self.union.streams().iter().any(Stream::has_withheld)
+    /// For each filter, whether events that it would have given so far were not for this reader.
+    pub fn withheld(&self) -> impl Iterator<Item = bool> {
+        self.union.streams().iter().map(Stream::has_withheld)
     }
 
     /// Gives the next events to `sink`, up to the budget or until `sink` answers false; the event

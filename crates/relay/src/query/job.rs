@@ -153,7 +153,7 @@ impl Query {
         let ScanState::Done { complete } = state else {
             return Ok(hand_over(subscription, frames));
         };
-        if scan.has_withheld() && is_login_needed(reader, subscription.filters()) {
+        if is_login_needed(reader, subscription.filters(), scan.withheld()) {
             return Ok(demand_login(subscription, frames));
         }
         let hint = if complete { EoseHint::Finish } else { EoseHint::None };
@@ -232,8 +232,13 @@ fn run_replay(replay: &mut Replay<Arc<Subscription>>, desk: &mut Desk, now: Time
 
 /// Whether a client that has not logged in asked for what was withheld from it. Whoever has logged
 /// in knows that it gets what is its own.
-fn is_login_needed(reader: &Reader, filters: &[Filter]) -> bool {
-    reader.is_anonymous() && filters.iter().any(|filter| reader.is_asked_for_gated(filter))
+fn is_login_needed(
+    reader: &Reader,
+    filters: &[Filter],
+    withheld: impl Iterator<Item = bool>,
+) -> bool {
+    let asked = |(filter, withheld): (&Filter, bool)| withheld && reader.is_asked_for_gated(filter);
+    reader.is_anonymous() && filters.iter().zip(withheld).any(asked)
 }
 
 /// After what is for everybody, says that there is more for who logs in, and ends the subscription.
