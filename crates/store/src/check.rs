@@ -22,6 +22,7 @@ use crate::env::{Meta, gated_kinds};
 use crate::error::ReadError;
 use crate::limits::PROBLEMS_MAX;
 use crate::snapshot::Snapshot;
+use crate::stored_bytes;
 
 /// What a check came to.
 #[derive(Debug, Default)]
@@ -71,6 +72,8 @@ struct Check<'c, 's> {
     buried: rustc_hash::FxHashSet<Seq>,
     /// The kinds that the sums count as gated.
     gated_kinds: Vec<Kind>,
+    /// What the events met in the log take; `None` once one of them could not be read.
+    stored_bytes: Option<u64>,
     report: CheckReport,
     progress: &'c mut dyn FnMut(CheckProgress),
 }
@@ -93,11 +96,20 @@ impl Store {
         let buried = buried(&snapshot.inner.tables, &snapshot.txn)?;
         let report = CheckReport::default();
         let gated_kinds = gated_kinds(&snapshot.inner.tables, &snapshot.txn)?;
-        let mut check = Check { snapshot: &snapshot, meta, buried, gated_kinds, report, progress };
+        let mut check = Check {
+            snapshot: &snapshot,
+            meta,
+            buried,
+            gated_kinds,
+            stored_bytes: Some(0),
+            report,
+            progress,
+        };
         if meta.indexed_through > meta.last_seq {
             check.report.add(Problem::IndexedPastLast);
         }
         let expected = check.log()?;
+        check.stored_bytes()?;
         check.index(expected.index)?;
         check.timeline(expected.timeline)?;
         check.graveyard()?;
@@ -108,6 +120,17 @@ impl Store {
 impl Check<'_, '_> {
     fn show_progress(&mut self, table: &'static str, done: u64, total: u64) {
         (self.progress)(CheckProgress { table, done, total });
+    }
+
+    /// Holds the sum of what events take against the log.
+    fn stored_bytes(&mut self) -> Result<(), ReadError> {
+        let kept = stored_bytes::read(&self.snapshot.inner.tables, &self.snapshot.txn)?;
+        if let Some((kept, found)) = kept.zip(self.stored_bytes)
+            && kept != found
+        {
+            self.report.add(Problem::WrongBytes { kept, found });
+        }
+        Ok(())
     }
 
     /// Whether the indexes on disk must hold everything of this event, and nothing if it is not

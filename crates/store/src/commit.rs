@@ -18,6 +18,7 @@ use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
 use crate::room::{is_full, keys_max};
 use crate::store::Store;
+use crate::stored_bytes::{self, event_bytes};
 use crate::sums::{Change, SumsTable};
 
 /// Makes batches durable: one LMDB transaction for all that are waiting, with a slice of flush and
@@ -30,6 +31,8 @@ pub struct Committer {
     durable: Seq,
     next_number: u64,
     commits: u64,
+    /// What the events in the log take.
+    stored_bytes: u64,
     drain: Option<Drain>,
     /// Removed events whose keys may be in the head.
     dead_in_head: FxHashSet<Seq>,
@@ -52,6 +55,11 @@ impl Committer {
         let inner = Arc::clone(&store.0);
         let txn = inner.env.read_txn()?;
         let is_full = is_full(&inner, &txn, &inner.head.load(), 0)?;
+        let stored_bytes = match stored_bytes::read(&inner.tables, &txn) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => stored_bytes::add_up(&inner.tables, &txn).map_err(in_meta)?,
+            Err(error) => return Err(in_meta(error)),
+        };
         drop(txn);
         inner.is_full.store(is_full, Ordering::Relaxed);
         Ok(Self {
@@ -59,11 +67,17 @@ impl Committer {
             durable: inner.head.load().last_seq,
             next_number: 1,
             commits: 0,
+            stored_bytes,
             drain: None,
             dead_in_head: FxHashSet::default(),
             _lock: lock,
             inner,
         })
+    }
+
+    /// What the committed events take, see [`Store::stored_bytes`].
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
     }
 
     /// Commits batches, all or none. They are as durable as the store's options say when this
@@ -115,14 +129,18 @@ impl Committer {
             is_full: false,
         };
         let mut buried = Vec::new();
+        let mut stored_bytes = self.stored_bytes;
         for batch in batches.iter().filter(|batch| !batch.is_empty()) {
-            self.write_batch(&mut txn, batch, &mut buried)?;
+            self.write_batch(&mut txn, batch, &mut buried, &mut stored_bytes)?;
             done.is_worth_a_commit = true;
         }
         self.change_sums(&mut txn, buried)?;
         let durable = batches.last().map_or(self.durable, |batch| batch.last_seq);
         if durable > self.durable {
             put_seq(&inner.tables, &mut txn, meta::LAST_SEQ, durable)?;
+        }
+        if done.is_worth_a_commit {
+            stored_bytes::write(&inner.tables, &mut txn, stored_bytes)?;
         }
         let new_events = batches.iter().map(|batch| batch.events.len()).sum();
         self.flush_slice(&mut txn, durable, new_events, flush, &mut done)?;
@@ -138,6 +156,7 @@ impl Committer {
         done.is_full = is_full(&inner, &txn, &inner.head.load(), self.next_number - 1)?;
         txn.commit()?;
         self.durable = durable;
+        self.stored_bytes = stored_bytes;
         self.publish(batches, &done);
         self.sweep_readers();
         Ok(true)
@@ -153,23 +172,26 @@ impl Committer {
         }
     }
 
-    /// Adds to `buried` what the table of sums loses.
+    /// Adds to `buried` what the table of sums loses, and brings `stored_bytes` up to date.
     fn write_batch(
         &mut self,
         txn: &mut RwTxn<'_>,
         batch: &Batch,
         buried: &mut Vec<Change>,
+        stored_bytes: &mut u64,
     ) -> Result<(), ReadError> {
         let tables = &self.inner.tables;
         for (seq, event) in batch.events.iter() {
             let record = event.view().record();
             tables.log.put_with_flags(txn, PutFlags::APPEND, &seq_key(*seq), record)?;
+            *stored_bytes += event_bytes(event.view());
         }
         for Removed { seq, place } in &batch.removed {
-            let was_there = bury(tables, txn, &self.inner.keys, *seq)?;
-            if was_there && *seq > self.indexed_through {
+            let Some(freed) = bury(tables, txn, &self.inner.keys, *seq)? else { continue };
+            *stored_bytes = stored_bytes.saturating_sub(freed);
+            if *seq > self.indexed_through {
                 self.dead_in_head.insert(*seq);
-            } else if was_there {
+            } else {
                 buried.push(Change::removal(*place));
             }
         }
@@ -254,6 +276,14 @@ impl Committer {
             let vanishing = vanishing.unwrap_or_else(|_| Arc::clone(&head.vanishing));
             head.roll_back(self.durable, vanishing);
         });
+    }
+}
+
+/// What is wrong with the sum of what events take, when a store is opened.
+fn in_meta(error: ReadError) -> OpenError {
+    match error {
+        ReadError::Lmdb(error) => OpenError::Lmdb(error),
+        _ => OpenError::DamagedMeta("stored_bytes"),
     }
 }
 

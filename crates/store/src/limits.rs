@@ -66,6 +66,20 @@ pub(crate) const FLUSH_KEYS_MAX: usize = 1 << 17;
 /// Bytes an index entry takes in LMDB: 20 of key, 10 of node, in pages that are two thirds full.
 pub(crate) const INDEX_ENTRY_BYTES: usize = 45;
 
+/// Index keys of an event without one-letter tags, address or expiration: id, author, kind, and
+/// author with kind.
+pub(crate) const KEYS_PER_PLAIN_EVENT: usize = 4;
+
+/// Bytes a record takes in LMDB beside its own: the key, and a node of 10 bytes. The log is
+/// appended to, so its pages are full.
+pub(crate) const LOG_NODE_BYTES: usize = 18;
+
+/// Bytes of a node above which LMDB gives its value pages of its own: two fit on a page.
+pub(crate) const INLINE_RECORD_BYTES_MAX: usize = 2_038;
+
+/// Bytes a timeline entry takes in LMDB: 42, and 10 of node, in pages that are two thirds full.
+pub(crate) const TIMELINE_ENTRY_BYTES_STORED: usize = 78;
+
 /// The part of the map that is kept free for deletions.
 pub(crate) const RESERVE_FRACTION: usize = 8;
 /// The least that is kept free: a commit that removes 250 events, each on a page of its own, needs

@@ -13,23 +13,25 @@ use crate::env::{Tables, seq_key, seq_of_key};
 use crate::error::ReadError;
 use crate::keys::{INDEX_KEY_BYTES, IndexKey, KeyMaker, TIMELINE_ENTRY_BYTES, TimelineEntry};
 use crate::limits::KEYS_PER_EVENT;
+use crate::stored_bytes;
 
-/// Takes an event out of the log and writes down the keys it leaves behind. False if it was not
-/// there.
+/// Takes an event out of the log and writes down the keys it leaves behind. Gives what it took
+/// (see [`stored_bytes`]), or `None` if it was not there.
 pub(crate) fn bury(
     tables: &Tables,
     txn: &mut RwTxn<'_>,
     keys: &KeyMaker,
     seq: Seq,
-) -> Result<bool, ReadError> {
+) -> Result<Option<u64>, ReadError> {
     let log_key = seq_key(seq);
-    let Some(record) = tables.log.get(txn, &log_key)? else { return Ok(false) };
+    let Some(record) = tables.log.get(txn, &log_key)? else { return Ok(None) };
+    let price = stored_bytes::price(record);
     if let Ok(event) = EventRef::new(record) {
         let grave = grave(keys, event, seq);
         tables.graveyard.put(txn, &log_key, &grave)?;
     }
     tables.log.delete(txn, &log_key)?;
-    Ok(true)
+    Ok(Some(price))
 }
 
 /// timeline entry, 42 bytes | index keys, 20 bytes each.

@@ -33,6 +33,8 @@ pub struct Stats {
     pub head_bytes: u64,
     /// Removed events whose index entries are still to be purged.
     pub graveyard_events: u64,
+    /// Bytes that the live events take, about: what retention's bound is held against.
+    pub stored_bytes: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,
     /// Bytes of the file that hold nothing and will be used again.
@@ -86,6 +88,7 @@ impl Store {
             indexed_through: meta.indexed_through,
             head_events: snapshot.head.events() as u64,
             head_bytes: snapshot.head.bytes() as u64,
+            stored_bytes: self.stored_bytes()?,
             graveyard_events: snapshot.inner.tables.graveyard.len(&snapshot.txn)?,
             file_bytes,
             free_bytes: file_bytes.saturating_sub(used),

@@ -175,7 +175,8 @@ fn counts(report: &mut Report, corpus: &Corpus, store: &Store) {
         let matches = |e: EventRef<'_>| filters.iter().any(|filter| filter.matches(e));
         let expected = corpus.events.iter().filter(|event| matches(event.view())).count() as u64;
         let started = Instant::now();
-        let counted = count(store, &filters, NOW, &mut |_| true).unwrap();
+        let reader = Reader::of_everything().into();
+        let counted = count(store, &filters, &reader, NOW, &mut |_| true).unwrap();
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(counted, Some(expected), "{name}");
         report.row(name, expected as f64 / seconds / 1e6, "M events/s", Target::None);

@@ -10,6 +10,7 @@ use crate::error::ReadError;
 use crate::keys::{Family, IndexKey, TimelineEntry};
 use crate::limits::CHECK_CHUNK_EVENTS;
 use crate::snapshot::Snapshot;
+use crate::stored_bytes::event_bytes;
 use crate::version::{Bar, Version};
 
 /// The entries of some consecutive events. They are looked up in sorted order, which finds most of
@@ -37,12 +38,16 @@ impl Check<'_, '_> {
             self.report.events += 1;
             match EventRef::new(record) {
                 Ok(event) => {
+                    self.stored_bytes = self.stored_bytes.map(|sum| sum + event_bytes(event));
                     if let Err(source) = event.check() {
                         self.report.add(Problem::Damaged { seq, source });
                     }
                     self.event(seq, event, &mut chunk, &mut versions)?;
                 }
-                Err(source) => self.report.add(Problem::Damaged { seq, source }),
+                Err(source) => {
+                    self.stored_bytes = None;
+                    self.report.add(Problem::Damaged { seq, source });
+                }
             }
             if chunk.timeline.len() == CHECK_CHUNK_EVENTS {
                 self.look_up(&mut chunk, &mut expected)?;

@@ -42,6 +42,14 @@ pub enum Problem {
     /// Buckets of the sums do not say what the timeline has.
     #[error("{0} of the sums differ from the timeline")]
     WrongSums(u64),
+    /// The sum of what events take is not theirs.
+    #[error("the events take {found} bytes, and {kept} are written down")]
+    WrongBytes {
+        /// What `meta` says.
+        kept: u64,
+        /// What the log has.
+        found: u64,
+    },
     /// An event is in the log and counts as removed.
     #[error("event {0} is in the log and in the graveyard")]
     Buried(Seq),

@@ -6,6 +6,7 @@ use zeolite_testkit::Factory;
 
 use crate::env::{Tables, meta, put_seq, seq_key};
 use crate::keys::{Family, IndexKey};
+use crate::stored_bytes;
 use crate::{CheckReport, Committer, OpenError, Options, Store, open};
 
 const NOW: Timestamp = Timestamp(1_700_000_100);
@@ -152,6 +153,8 @@ fn each_damage_is_named() {
         row[39] ^= 1;
         tables.sums.put(txn, &key, &row).unwrap();
     });
+    let wrong = "the events take 3227 bytes, and 1 are written down";
+    check(&[wrong], |_, tables, txn| stored_bytes::write(tables, txn, 1).unwrap());
     check(&["table sums has an entry that is malformed"], |_, tables, txn| {
         tables.sums.put(txn, &[0xff; 37], b"").unwrap();
     });
@@ -165,6 +168,24 @@ fn each_damage_is_named() {
     check(&["the indexes claim to cover events that were never stored"], |_, tables, txn| {
         put_seq(tables, txn, meta::INDEXED_THROUGH, Seq(8)).unwrap();
     });
+}
+
+/// A store whose sum of bytes is missing, or of another state of the log, has it made anew.
+#[test]
+fn a_missing_sum_of_bytes_is_made_anew() {
+    let Fixture { store, _committer, _dir: dir } = fixture(true);
+    let bytes = store.stored_bytes().unwrap();
+    let meta = store.0.tables.meta;
+    let mut txn = store.0.env.write_txn().unwrap();
+    let row = meta.get(&txn, b"stored_bytes").unwrap().unwrap().to_vec();
+    // What a version that knows nothing of the sum would leave behind: an older last seq in it.
+    meta.put(&mut txn, b"stored_bytes", &[&[9; 8], &row[8..23], &[0][..]].concat()).unwrap();
+    txn.commit().unwrap();
+    assert_eq!(store.stored_bytes().unwrap(), bytes);
+    drop((store, _committer));
+    let (store, _, committer) = open(dir.path(), Options::default()).unwrap();
+    assert_eq!((store.stored_bytes().unwrap(), committer.stored_bytes()), (bytes, bytes));
+    assert!(store.check(&mut |_| {}).unwrap().is_clean());
 }
 
 /// An event that lost its record altogether leaves all of its entries dangling.
