@@ -1,5 +1,6 @@
 //! The one matcher: used by stored scans, live fan-out, reconciliation sets and the mirror.
 
+use crate::hll::HllOffset;
 use crate::ids::{EventId, PubKey};
 use crate::kind::Kind;
 use crate::matcher::SortedTags;
@@ -27,7 +28,23 @@ pub struct Filter {
     pub limit: Option<u64>,
     /// A full-text query (NIP-50).
     pub search: Option<Box<str>>,
+    /// What was written first, which lists that are sorted no longer say.
+    pub written: Written,
 }
+
+/// What a filter's text says beyond what it selects. Filters that select the same are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    pub(crate) hll_offset: Option<HllOffset>,
+}
+
+impl PartialEq for Written {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Written {}
 
 /// A condition on the tags with one letter: `#x` (any value) or `&x` (all values).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +97,12 @@ impl Filter {
             && contains(self.kinds.as_deref(), || event.kind())
             && contains(self.authors.as_deref(), || event.pubkey())
             && contains(self.ids.as_deref(), || event.id())
+    }
+
+    /// Which part of an author's key goes into the registers of a COUNT for this filter (NIP-45);
+    /// `None` without a `#` member, or if the first one is empty (R45-09).
+    pub fn hll_offset(&self) -> Option<HllOffset> {
+        self.written.hll_offset
     }
 
     /// True if no event can match, whatever it is.

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::filter::{Filter, TagFilter, TagValue};
+use crate::hll::HllOffset;
 use crate::ids::{EventId, PubKey};
 use crate::kind::Kind;
 use crate::limits::ECHO_BYTES_MAX;
@@ -90,18 +91,28 @@ impl<'de> Visitor<'de> for FilterVisitor {
                     if tags.iter().any(|tag| (tag.letter, tag.all) == (letter, all)) {
                         return Err(A::Error::custom("filter has a tag member twice"));
                     }
-                    let values = if matches!(letter, b'e' | b'p') {
-                        let ids = map.next_value::<List<EventId>>()?.0;
-                        ids.iter().map(|id| TagValue::Hex(id.0)).collect()
-                    } else {
-                        map.next_value::<List<TagValue>>()?.0
-                    };
+                    let is_first = !all && !tags.iter().any(|tag| !tag.all);
+                    let values = tag_values(&mut map, letter)?;
+                    if is_first {
+                        filter.written.hll_offset = values.first().map(HllOffset::of);
+                    }
+                    let values = sorted(values);
                     tags.push(TagFilter { letter, all, values });
                 }
             }
         }
         filter.tags = tags.into_boxed_slice();
         Ok(filter)
+    }
+}
+
+/// The values of a tag member, in the order in which they were written.
+fn tag_values<'de, A: MapAccess<'de>>(map: &mut A, letter: u8) -> Result<Vec<TagValue>, A::Error> {
+    if matches!(letter, b'e' | b'p') {
+        let ids = map.next_value::<Unsorted<EventId>>()?.0;
+        Ok(ids.iter().map(|id| TagValue::Hex(id.0)).collect())
+    } else {
+        Ok(map.next_value::<Unsorted<TagValue>>()?.0)
     }
 }
 
@@ -174,22 +185,35 @@ impl List<KindEntry> {
 
 impl<'de, T: Entry> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Unsorted::deserialize(from).map(|Unsorted(list)| Self(sorted(list)))
+    }
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Box<[T]> {
+    list.sort_unstable();
+    list.dedup();
+    list.into_boxed_slice()
+}
+
+/// A list as it was written.
+struct Unsorted<T>(Vec<T>);
+
+impl<'de, T: Entry> Deserialize<'de> for Unsorted<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ListVisitor<T>(std::marker::PhantomData<T>);
         impl<'de, T: Entry> Visitor<'de> for ListVisitor<T> {
-            type Value = List<T>;
+            type Value = Unsorted<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Unsorted<T>, A::Error> {
                 let mut list = Vec::new();
                 while let Some(EntryOf(entry)) = seq.next_element::<EntryOf<T>>()? {
                     list.push(entry);
                 }
-                list.sort_unstable();
-                list.dedup();
-                Ok(List(list.into_boxed_slice()))
+                Ok(Unsorted(list))
             }
         }
         from.deserialize_seq(ListVisitor(std::marker::PhantomData))

@@ -1,6 +1,7 @@
 //! Messages from relay to client, encoded into a caller's buffer.
 
 use crate::canonical::push_json_string;
+use crate::hll::Hll;
 use crate::ids::SubId;
 use crate::reason::Reason;
 
@@ -30,8 +31,8 @@ pub enum RelayMsg<'a> {
     Notice(&'a str),
     /// `["AUTH",<challenge>]` (NIP-42).
     Auth(&'a str),
-    /// `["COUNT",<sub>,{"count":<n>}]` (NIP-45).
-    Count(&'a SubId, u64),
+    /// `["COUNT",<sub>,{"count":<n>}]`, with `"hll"` where there are registers (NIP-45).
+    Count(&'a SubId, u64, Option<&'a Hll>),
     /// `["NEG-MSG",<sub>,<hex>]` (NIP-77).
     NegMsg(&'a SubId, &'a [u8]),
     /// `["NEG-ERR",<sub>,<text>,<records>?]` (NIP-77).
@@ -75,9 +76,15 @@ impl RelayMsg<'_> {
             }
             Self::Notice(text) => push_head("NOTICE", text, out),
             Self::Auth(challenge) => push_head("AUTH", challenge, out),
-            Self::Count(sub, count) => {
+            Self::Count(sub, count, hll) => {
                 push_head("COUNT", sub.as_str(), out);
-                out.extend_from_slice(format!(",{{\"count\":{count}}}").as_bytes());
+                out.extend_from_slice(format!(",{{\"count\":{count}").as_bytes());
+                if let Some(hll) = hll {
+                    out.extend_from_slice(b",\"hll\":\"");
+                    hll.push_hex(out);
+                    out.push(b'"');
+                }
+                out.push(b'}');
             }
             Self::NegMsg(sub, message) => {
                 push_head("NEG-MSG", sub.as_str(), out);
@@ -129,6 +136,8 @@ mod tests {
     #[test]
     fn messages_have_the_shape_of_their_nip() {
         let sub = SubId::new("s\"\n😀").expect("a legal id");
+        let n = SubId::new("n").expect("a legal id");
+        let with_hll = format!(r#"["COUNT","n",{{"count":3,"hll":"{}"}}]"#, "00".repeat(256));
         let blocked = || Reason::blocked("no \"x\"");
         for (message, json) in [
             (RelayMsg::Event(&sub, b"{}"), "[\"EVENT\",\"s\\\"\\n😀\",{}]"),
@@ -141,7 +150,8 @@ mod tests {
             (RelayMsg::Closed("", blocked()), r#"["CLOSED","","blocked: no \"x\""]"#),
             (RelayMsg::Notice("a\u{1}"), "[\"NOTICE\",\"a\\u0001\"]"),
             (RelayMsg::Auth("c"), r#"["AUTH","c"]"#),
-            (RelayMsg::Count(&sub, 3), "[\"COUNT\",\"s\\\"\\n😀\",{\"count\":3}]"),
+            (RelayMsg::Count(&sub, 3, None), "[\"COUNT\",\"s\\\"\\n😀\",{\"count\":3}]"),
+            (RelayMsg::Count(&n, 3, Some(&Hll::default())), &with_hll),
             (RelayMsg::NegMsg(&sub, &[0x61]), "[\"NEG-MSG\",\"s\\\"\\n😀\",\"61\"]"),
             (RelayMsg::NegErr("n", blocked(), None), r#"["NEG-ERR","n","blocked: no \"x\""]"#),
             (RelayMsg::NegErr("n", blocked(), Some(9)), r#"["NEG-ERR","n","blocked: no \"x\"",9]"#),

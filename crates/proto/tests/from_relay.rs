@@ -129,7 +129,7 @@ fn our_own_messages_are_read() {
         RelayMsg::Closed("x", blocked()),
         RelayMsg::Notice("n"),
         RelayMsg::Auth("c"),
-        RelayMsg::Count(&sub, 3),
+        RelayMsg::Count(&sub, 3, None),
         RelayMsg::NegMsg(&sub, &[0x61]),
         RelayMsg::NegErr("n", blocked(), Some(9)),
         RelayMsg::Ok(&"ab".repeat(32), Err(blocked())),

@@ -34,7 +34,7 @@ impl Talk {
             ClientMsg::Count(sub, filters) => {
                 let wrong = u64::from(self.world.lie == Lie::WrongCount);
                 let count = self.matching(&filters).len() as u64 + wrong;
-                say(&self.outbox, &RelayMsg::Count(&sub, count));
+                say(&self.outbox, &RelayMsg::Count(&sub, count, None));
             }
             ClientMsg::NegOpen(sub, filter, hex) => {
                 let peer = self.peer(filter);

@@ -19,7 +19,8 @@ pub(crate) fn parse(arguments: &[String]) -> anyhow::Result<Vec<Filter>> {
 
 /// True if a filter selects every event, now and later.
 pub(crate) fn selects_all(filter: &Filter) -> bool {
-    let Filter { ids, authors, kinds, tags, since, until, limit: _, search: _ } = filter;
+    let Filter { ids, authors, kinds, tags, since, until, limit: _, search: _, written: _ } =
+        filter;
     ids.is_none()
         && authors.is_none()
         && kinds.is_none()

@@ -174,7 +174,10 @@ impl Count {
         }
         match self.slice(desk, now) {
             Ok(None) => return Step::More,
-            Ok(Some(total)) => self.conn.outbox.reply(&RelayMsg::Count(&self.sub, total)),
+            Ok(Some(total)) => {
+                let hll = self.stored.as_ref().and_then(StoredCount::hll);
+                self.conn.outbox.reply(&RelayMsg::Count(&self.sub, total, hll));
+            }
             Err(error) => {
                 tracing::error!(%error, "count failed");
                 let reason = Reason::error("the store could not be read");

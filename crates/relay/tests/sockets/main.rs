@@ -4,6 +4,7 @@
 
 mod admin;
 mod frames;
+mod hll;
 mod http;
 mod plugin;
 mod policy;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use zeolite_proto::limits::CREATED_AT_MAX;
-use zeolite_proto::{Filter, Kind, Reach, Reader, Seq, Timestamp};
+use zeolite_proto::{Filter, Hll, HllOffset, Kind, Reach, Reader, Seq, Timestamp};
 
 use super::cursor::{Cursor, Window};
 use super::entry::Entry;
@@ -58,6 +58,8 @@ pub struct Count {
     counted: u64,
     /// Entries of events that nobody may read without a login, to be taken off.
     gated: u64,
+    /// Who wrote what is counted (NIP-45), where the filter says how that is kept.
+    authors: Option<(HllOffset, Box<Hll>)>,
     way: Way,
 }
 
@@ -86,13 +88,26 @@ impl Count {
             }
             _ => Way::Events(build(&snapshot, filters, |_| None, reader)?),
         };
+        // R45-09: for several filters nothing is defined.
+        let offset = match filters {
+            [filter] => filter.hll_offset(),
+            _ => None,
+        };
         let (ceiling, filters, reader) = (snapshot.ceiling(), filters.into(), Arc::clone(reader));
-        Ok(Self { store: store.clone(), filters, reader, ceiling, counted: 0, gated: 0, way })
+        let authors = offset.map(|offset| (offset, Box::default()));
+        let store = store.clone();
+        Ok(Self { store, filters, reader, ceiling, counted: 0, gated: 0, authors, way })
     }
 
     /// What is counted so far.
     pub fn counted(&self) -> u64 {
         self.counted.saturating_sub(self.gated)
+    }
+
+    /// The registers of the authors of what is counted so far (NIP-45), if the count is by one
+    /// filter with a `#` member.
+    pub fn hll(&self) -> Option<&Hll> {
+        self.authors.as_ref().map(|(_, hll)| &**hll)
     }
 
     /// Counts on; gives the total once there is nothing left. Events that are expired at `now` are
@@ -113,8 +128,12 @@ impl Count {
             self.way = Way::Events(build(&snapshot, &self.filters, |_| None, &self.reader)?);
         }
         let Way::Events(union) = &mut self.way else { unreachable!("the other way was left") };
-        let state = union.slice(&snapshot, now, budget, &mut |_, _| {
+        let authors = &mut self.authors;
+        let state = union.slice(&snapshot, now, budget, &mut |_, event| {
             *counted += 1;
+            if let Some((offset, hll)) = authors {
+                hll.add(&event.pubkey(), *offset);
+            }
             true
         })?;
         Ok(matches!(state, ScanState::Done { .. }).then_some(self.counted))

@@ -73,6 +73,7 @@ fn filters(ids: Vec<EventId>) -> impl Strategy<Value = Filter> {
             until: until.map(Timestamp),
             limit,
             search: None,
+            written: Default::default(),
         }
     })
 }
