@@ -14,17 +14,20 @@
 
 mod budget;
 mod http_auth;
+mod kind_ranges;
 mod limits;
 mod management;
 mod moderation;
 mod network;
 mod plugin;
 mod query_cost;
+mod retention;
 mod rules;
 mod work;
 
 pub use budget::Budget;
 pub use http_auth::{HttpAuthFault, HttpRequest, read_http_auth};
+pub use kind_ranges::{KindRange, KindRangeError, KindRanges};
 pub use management::{Change, Command, CommandError, METHODS};
 pub use moderation::{Moderation, Noted};
 pub use network::{Network, NetworkError, client_group};
@@ -33,5 +36,6 @@ pub use plugin::{
     push_question,
 };
 pub use query_cost::{RECONCILE_COST, count_cost, query_cost};
+pub use retention::{Fate, Retention, RetentionRule, SizePlan, SizeStep, is_always_kept};
 pub use rules::{KindRule, Policy, Rules};
 pub use work::{difficulty, promised_difficulty};

@@ -7,3 +7,21 @@ pub(crate) const HTTP_AUTH_AGE_S_MAX: u64 = 60;
 /// Bytes of a reason that an administrator gives; longer ones are cut. A list of 100,000 banned
 /// keys then takes at most 30 MB.
 pub(crate) const REASON_BYTES_MAX: usize = 256;
+
+/// How far back gift wraps may be dated on purpose (NIP-59).
+pub(crate) const BACKDATED_S_MAX: u64 = 2 * 24 * 60 * 60;
+
+/// Kinds up to which a retention rule is searched for by kind. Each is one walk over the index;
+/// more are found by walking the timeline.
+pub(crate) const RETENTION_FILTER_KINDS_MAX: usize = 256;
+
+/// Authors up to which a retention rule is searched for by author, for the same reason.
+pub(crate) const RETENTION_FILTER_AUTHORS_MAX: usize = 2_000;
+
+/// The part of a store's bound that is freed at once when it is passed, so that room is made in
+/// few long passes: a sixteenth.
+pub(crate) const RETENTION_SLACK_FRACTION: u64 = 16;
+
+/// The part of a store's bound that must be free before events are taken again that are as old as
+/// those that went: a quarter, four times what a pass frees.
+pub(crate) const RETENTION_FLOOR_FRACTION: u64 = 4;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zeolite_proto::{EventRef, Kind, Prefix, PubKey, Reason, Timestamp};
 
 use crate::moderation::Moderation;
+use crate::retention::Retention;
 use crate::work::{difficulty, promised_difficulty};
 
 /// What the configuration says of events, whoever brings them.
@@ -28,6 +29,8 @@ pub struct Rules {
     pub work_bits_min: u32,
     /// Rules for single kinds.
     pub kinds: BTreeMap<Kind, KindRule>,
+    /// How long events are kept. What would go at once is not taken.
+    pub retention: Retention,
 }
 
 impl Rules {
@@ -63,6 +66,8 @@ pub struct Policy {
     pub rules: Arc<Rules>,
     /// From NIP-86.
     pub moderation: Arc<Moderation>,
+    /// The time up to which events went because the store was too large, while that is so.
+    pub floor: Option<Timestamp>,
 }
 
 impl Policy {
@@ -79,13 +84,14 @@ impl Policy {
         }
         self.judge_kind(event.kind())?;
         self.judge_author(event.kind(), &event.pubkey())?;
+        self.judge_age(event, now)?;
         let rule = self.rules.kinds.get(&event.kind()).copied().unwrap_or_default();
         rule.judge(event, now)?;
         self.judge_work(event, rule.work_bits_min)
     }
 
     fn judge_kind(&self, kind: Kind) -> Result<(), Reason> {
-        let Self { rules, moderation } = self;
+        let Self { rules, moderation, .. } = self;
         let is_listed = rules.kinds_allowed.is_empty()
             || rules.kinds_allowed.contains(&kind)
             || moderation.is_kind_allowed(kind);
@@ -101,7 +107,7 @@ impl Policy {
         if matches!(kind, Kind::GIFT_WRAP | Kind::EPHEMERAL_GIFT_WRAP) {
             return Ok(());
         }
-        let Self { rules, moderation } = self;
+        let Self { rules, moderation, .. } = self;
         if rules.authors_denied.contains(author) || moderation.is_pubkey_banned(author) {
             return Err(Reason::blocked("this author may not write here"));
         }
@@ -114,6 +120,15 @@ impl Policy {
         } else {
             Err(Reason::new(Prefix::Restricted, "only some authors may write here"))
         }
+    }
+
+    /// M-04: what retention removes is told apart when it is offered again, so that no mirror stores
+    /// it anew with each sync.
+    fn judge_age(&self, event: EventRef<'_>, now: Timestamp) -> Result<(), Reason> {
+        if self.rules.retention.refuses(event, now, self.floor) {
+            return Err(Reason::blocked("older than this relay keeps"));
+        }
+        Ok(())
     }
 
     /// R13-02, R13-03: enough work, and not by luck where a target is told.
@@ -164,6 +179,7 @@ mod tests {
 
     use super::*;
     use crate::management::Command;
+    use crate::retention::RetentionRule;
 
     const NOW: u64 = 1_700_000_000;
 
@@ -186,7 +202,8 @@ mod tests {
         for command in commands {
             assert!(command.apply(&mut moderation).is_some());
         }
-        let policy = Policy { rules: rules.into(), moderation: moderation.into() };
+        let policy =
+            Policy { rules: rules.into(), moderation: moderation.into(), ..Policy::default() };
         for &(kind, number, expected) in cases {
             let verdict = policy.judge(event(kind, number).view(), Timestamp(NOW));
             assert_eq!(verdict.err().map(|reason| reason.prefix), expected, "{kind} by {number}");
@@ -262,6 +279,31 @@ mod tests {
         };
         let cases = [(1, 0, None), (7, 0, BLOCKED), (9, 0, BLOCKED), (6, 0, None)];
         check(rules, vec![Command::AllowKind(Kind(6))], &cases);
+    }
+
+    /// M-04: what is older than a rule keeps, or than what went for the store's size, is refused.
+    #[test]
+    fn what_is_not_kept_is_not_taken() {
+        let rule = |age_s_max| RetentionRule { age_s_max: Some(age_s_max), ..Default::default() };
+        for (ages, floor, expected) in [
+            (vec![], None, None),
+            (vec![100], None, None),
+            (vec![99], None, Some("older than this relay keeps")),
+            (vec![100], Some(NOW - 101), None),
+            (vec![100], Some(NOW - 100), Some("older than this relay keeps")),
+        ] {
+            let rules = ages.into_iter().map(rule).collect();
+            let retention = Retention { rules, bytes_max: None };
+            let rules = Rules { retention, ..Rules::default() };
+            let floor = floor.map(Timestamp);
+            let policy = Policy { rules: rules.into(), floor, ..Policy::default() };
+            let verdict = |kind| policy.judge(event(kind, 0).view(), Timestamp(NOW)).err();
+            assert_eq!(verdict(1).map(|reason| reason.text), expected.map(Into::into));
+            assert_eq!(
+                (verdict(5), verdict(0), verdict(62), verdict(20_001)),
+                (None, None, None, None)
+            );
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ Examples:
   zeolite-relay export --out backup.jsonl.zst          write every event, importable again
   zeolite-relay scan '{\"kinds\":[0]}' --count           count profiles
   zeolite-relay delete '{\"authors\":[\"...\"]}' --dry-run  show what a deletion would remove
+  zeolite-relay retention --dry-run                    show what the configured retention would remove
   zeolite-relay admin banpubkey 3bf0...fa4 spam        have a running relay ban an author
   zeolite-relay config > zeolite.toml                  write down the effective configuration
 
@@ -90,6 +91,9 @@ pub enum Command {
     Scan(ScanArgs),
     /// Remove the events that filters select; they may come back by import or from clients
     Delete(DeleteArgs),
+    /// Remove what the configured retention does not keep, or tell what that is
+    #[command(after_long_help = RETENTION_HELP)]
+    Retention(RetentionArgs),
     /// Print what the store holds
     Stats,
     /// Verify every cross reference of the store
@@ -108,7 +112,7 @@ pub enum Command {
 const IMPORT_HELP: &str = "\
 Each line holds one event. Plain text, zstd and gzip are told apart by their first bytes; a JSON array
 of events and lines such as [\"EVENT\",{...}] are read too. The rules are those of the socket: limits,
-signatures, replacement, deletion, expiry. A line that is refused is counted with its reason and never
+signatures, replacement, deletion, expiry; with --policy also who may write what. A line that is refused is counted with its reason and never
 stops the run.
 
 An event is counted as stored when it is on disk. Importing a file again is harmless: its events are
@@ -118,6 +122,30 @@ const EXPORT_HELP: &str = "\
 The order of the log (oldest arrival first) is the default; importing the file into an empty store
 gives the same end state, since deletions and requests to vanish are events too. Expired events are
 left out.";
+
+const RETENTION_HELP: &str = "\
+How long events are kept is configured in the file, one table a rule; the first rule that concerns an
+event decides:
+
+  [[retention]]                 # these authors' events stay, whatever comes below
+  authors = [\"3bf0...fa4\"]
+
+  [[retention]]                 # reactions and zaps for a week
+  kinds = [7, \"9734-9735\"]
+  age_s_max = 604800
+
+  [[retention]]                 # everything else for a year
+  age_s_max = 31536000
+
+With store.events_bytes_max the oldest events go while stored events take more than that. Deletions
+and requests to vanish always stay; profiles, contact and relay lists go only where a rule names
+their kind.
+
+A running relay does this by itself, every store.retention_s seconds. This command is for a store that
+no relay is running on; --dry-run works beside one.
+
+Example:
+  zeolite-relay retention --dry-run --config zeolite.toml";
 
 const ADMIN_HELP: &str = "\
 Methods:
@@ -171,6 +199,10 @@ pub struct ImportArgs {
     /// Exit with 3 if any line was refused
     #[arg(long)]
     pub strict: bool,
+    /// Refuse what the relay would: by the rules of the configuration, retention included, and by its
+    /// administrators' decisions. The policy program is not asked
+    #[arg(long, conflicts_with = "to")]
+    pub policy: bool,
     /// Trust the signatures: only for files that this program exported and nobody touched
     #[arg(long, conflicts_with = "to")]
     pub no_verify: bool,
@@ -235,6 +267,17 @@ pub struct DeleteArgs {
     /// Allow a filter that selects every event
     #[arg(long)]
     pub all: bool,
+}
+
+/// How to apply retention.
+#[derive(Args, Debug)]
+pub struct RetentionArgs {
+    /// Tell what would be removed by each rule, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Where to write a copy of the store.
@@ -311,6 +354,7 @@ mod tests {
             "zeolite-relay scan {} --count --explain",
             "zeolite-relay import x --listen 1.2.3.4:5",
             "zeolite-relay import --to ws://a --no-verify",
+            "zeolite-relay import --to ws://a --policy",
             "zeolite-relay export --zstd --gzip",
             "zeolite-relay backup",
             "zeolite-relay exprot",

@@ -8,6 +8,7 @@ mod export;
 mod filters;
 mod import;
 pub(crate) mod output;
+mod retention;
 mod scan;
 mod serve;
 mod signals;
@@ -75,6 +76,7 @@ fn run(command: Option<Command>, resolved: Resolved) -> anyhow::Result<Exit> {
         Some(Command::Export(args)) => export::run(&args, config),
         Some(Command::Scan(args)) => scan::run(&args, config),
         Some(Command::Delete(args)) => delete::run(&args, config),
+        Some(Command::Retention(args)) => retention::run(&args, config),
         Some(Command::Stats) => stats::run(config),
         Some(Command::Check) => check::run(config),
         Some(Command::Compact(args)) => backup::compact(&args, config),

@@ -7,6 +7,7 @@ mod mirror;
 mod policy;
 mod render;
 mod resolve;
+mod retention;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -108,6 +109,8 @@ pub struct StoreConfig {
     pub head_events_max: usize,
     /// Bytes that those entries may take.
     pub head_bytes_max: usize,
+    /// Seconds from one pass of retention to the next. What is kept is among the rules of the policy.
+    pub retention_s: u64,
 }
 
 /// Stored results.
@@ -261,7 +264,7 @@ impl Default for StoreConfig {
         let zeolite_store::Options {
             durability, map_bytes, head_events_max, head_bytes_max, ..
         } = zeolite_store::Options::default();
-        Self { durability, map_bytes, head_events_max, head_bytes_max }
+        Self { durability, map_bytes, head_events_max, head_bytes_max, retention_s: 60 }
     }
 }
 

@@ -85,7 +85,8 @@ impl Core {
             return;
         };
         self.stopping.cancel();
-        let Threads { hub, queue, admitter, handles, store, .. } = threads;
+        let Threads { hub, queue, admitter, handles, store, retaining, failed: _ } = threads;
+        drop(retaining);
         // The timer needs the runtime around it when it is made.
         let wound_down = async { tokio::time::timeout(STOP_MAX, wind_down(&hub)).await };
         if runtime.block_on(wound_down).is_err() {

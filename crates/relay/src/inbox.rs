@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam_channel::Sender;
 use zeolite_proto::{Event, Seq, Timestamp};
 use zeolite_session::SubKey;
 use zeolite_store::PendingBatch;
@@ -55,6 +56,13 @@ pub enum AdmitterIn {
     Checked(CheckedSlice),
     /// Remove these on the operator's behalf.
     Remove(Vec<Seq>),
+    /// The same, and say when it is on disk; the sender is dropped if it never will be.
+    Retire {
+        /// Which events.
+        seqs: Vec<Seq>,
+        /// Has room for one.
+        done: Sender<()>,
+    },
     /// Remove what NIP-40 says is over.
     Expire(Timestamp),
 }
@@ -66,4 +74,6 @@ pub struct CommitterIn {
     pub pending: Option<PendingBatch>,
     /// What to tell the publishers afterwards.
     pub answers: Vec<Answer>,
+    /// Whom to tell that it is on disk.
+    pub done: Option<Sender<()>>,
 }

@@ -40,8 +40,10 @@ pub mod neg;
 mod plugin;
 mod policy_cell;
 pub mod query;
+mod retention;
 
 mod clock;
 mod metrics;
+mod replace_file;
 
 pub use server::{RunningRelay, serve, start};

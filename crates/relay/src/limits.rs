@@ -82,6 +82,17 @@ pub const CLIENTS_MAX: usize = 65_536;
 /// Events that one message to the admitter removes: about 5 ms of its time.
 pub const PURGE_SLICE_EVENTS: usize = 512;
 
+/// How long retention pauses after a slice, for each time the slice took: it uses half of a core and
+/// of the committer at most.
+pub const RETENTION_PAUSE_FACTOR: u32 = 1;
+
+/// The same while events wait for the verifiers: a tenth.
+pub const RETENTION_PAUSE_FACTOR_BUSY: u32 = 9;
+
+/// How long it rests after a pass, for each time the pass took: one that looks in vain at millions of
+/// events that the rules keep costs a twentieth of a core.
+pub const RETENTION_REST_FACTOR: u32 = 20;
+
 /// Reports that are read for the list of events that need moderation, newest first: about 20 ms.
 pub const REPORTS_READ_MAX: u64 = 5_000;
 

@@ -15,6 +15,7 @@ use zeolite_proto::Prefix;
 use crate::fanout::FanoutStats;
 use crate::ingest::Verdict;
 use crate::mirror::status::outcomes;
+use crate::retention::Cause;
 
 /// Samples older than this leave the quantiles.
 const QUANTILE_WINDOW: Duration = Duration::from_secs(60);
@@ -51,6 +52,8 @@ pub(crate) struct Metrics {
     pub(crate) query_slice_seconds: Histogram,
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_events: Histogram,
+    /// What stored events take.
+    pub(crate) stored_bytes: Gauge,
     pub(crate) policy_seconds: Histogram,
     policy_faults: PolicyFaults,
     pub(crate) over_budget: OverBudget,
@@ -102,6 +105,23 @@ impl MirrorMetrics {
     pub(crate) fn outcome(&self, outcome: &str) -> &Counter {
         let found = self.events.iter().find(|(name, _)| *name == outcome);
         &found.expect("the outcomes are the same that the series were made of").1
+    }
+}
+
+/// What retention removed. The rules come from the configuration, so the series are as many as the
+/// operator asked for.
+pub(crate) struct RetentionMetrics {
+    rules: Vec<Counter>,
+    size: Counter,
+}
+
+impl RetentionMetrics {
+    /// The counter of what went for this cause.
+    pub(crate) fn removed(&self, cause: Cause) -> &Counter {
+        match cause {
+            Cause::Rule(at) => &self.rules[at],
+            Cause::Size => &self.size,
+        }
     }
 }
 
@@ -175,6 +195,7 @@ impl Metrics {
             query_slice_seconds: new.histogram("zeolite_query_slice_seconds"),
             commit_seconds: new.histogram("zeolite_commit_seconds"),
             commit_events: new.histogram("zeolite_commit_events"),
+            stored_bytes: new.gauge("zeolite_stored_bytes"),
             policy_seconds: new.histogram("zeolite_policy_seconds"),
             policy_faults: PolicyFaults {
                 late: fault("late"),
@@ -272,6 +293,18 @@ impl Metrics {
         }
     }
 
+    /// The series of retention with this many rules. Made once.
+    pub(crate) fn retention(&self, rules: usize) -> RetentionMetrics {
+        let counter = |rule: String| {
+            let key = Key::from_parts(RETENTION_REMOVED, vec![Label::new("rule", rule)]);
+            self.recorder.register_counter(&key, &METADATA)
+        };
+        RetentionMetrics {
+            rules: (1..=rules).map(|number| counter(number.to_string())).collect(),
+            size: counter("size".to_owned()),
+        }
+    }
+
     /// Everything, as Prometheus reads it.
     pub(crate) fn render(&self) -> String {
         self.handle.render()
@@ -282,6 +315,8 @@ impl Metrics {
         self.handle.run_upkeep();
     }
 }
+
+const RETENTION_REMOVED: &str = "zeolite_retention_removed_total";
 
 struct Registrar<'a>(&'a PrometheusRecorder);
 

@@ -1,7 +1,7 @@
 //! The policy in force, and the file that keeps what administrators decided.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +9,10 @@ use anyhow::Context;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use zeolite_policy::{Moderation, Policy, Rules};
+use zeolite_proto::Timestamp;
+
+use crate::replace_file::replace_file;
+use crate::retention::floor;
 
 /// The file's name in the store's directory.
 const FILE: &str = "moderation.json";
@@ -31,7 +35,9 @@ impl PolicyCell {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Moderation::default(),
             Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
         };
-        let policy = Policy { rules: Arc::new(rules.clone()), moderation: Arc::new(moderation) };
+        let floor = floor::read(dir, rules.retention.bytes_max);
+        let (rules, moderation) = (Arc::new(rules.clone()), Arc::new(moderation));
+        let policy = Policy { rules, moderation, floor };
         let current = ArcSwap::from_pointee(policy);
         Ok(Self { current, dir: dir.into(), changing: Mutex::new(()) })
     }
@@ -49,21 +55,18 @@ impl PolicyCell {
         let mut moderation = Moderation::clone(&policy.moderation);
         let result = change(&mut moderation);
         if moderation != *policy.moderation {
-            self.write(&moderation.to_json())?;
+            replace_file(&self.dir, FILE, &moderation.to_json())?;
             let moderation = Arc::new(moderation);
             self.current.store(Arc::new(Policy { moderation, ..Policy::clone(&policy) }));
         }
         Ok(result)
     }
 
-    /// Replaces the file in one step: after a crash it is the old one or the new one.
-    fn write(&self, json: &str) -> io::Result<()> {
-        let fresh = self.dir.join("moderation.json.new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(json.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, self.dir.join(FILE))?;
-        File::open(&self.dir)?.sync_all()
+    /// Sets the time up to which what may go for the store's size is not taken.
+    pub(crate) fn set_floor(&self, floor: Option<Timestamp>) {
+        let _turn = self.changing.lock();
+        let policy = self.current.load();
+        self.current.store(Arc::new(Policy { floor, ..Policy::clone(&policy) }));
     }
 }
 

@@ -8,7 +8,7 @@
 //!                      |   |                              | (plugin, if there is one)
 //!                      |   |                              | AdmitterIn
 //!                      |   |                              v
-//!                      |   |                           admitter --CommitterIn--> committer
+//!                      |   |           retention -->  admitter --CommitterIn--> committer
 //!                      |   +-- FanoutIn --> fanout <-FanoutIn-+                      |
 //!                      |                      |  ^                                   |
 //!                      +------ Lanes ---> query workers x cores                      |
@@ -20,6 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::Context;
 use crossbeam_channel::bounded;
@@ -44,6 +45,7 @@ use crate::plugin::PluginThread;
 use crate::policy_cell::PolicyCell;
 use crate::query::{self, Lanes};
 use crate::registry::Registry;
+use crate::retention::RetentionThread;
 use crate::settings;
 
 /// The threads of a running relay, and the ways in.
@@ -54,6 +56,8 @@ pub(crate) struct Threads {
     /// To the admitter, for the expiry timer and administrators.
     pub(crate) admitter: crossbeam_channel::Sender<AdmitterIn>,
     pub(crate) handles: Vec<JoinHandle<()>>,
+    /// Dropping it ends retention.
+    pub(crate) retaining: Option<crossbeam_channel::Sender<()>>,
     /// Cancelled when one of the threads panics.
     pub(crate) failed: CancellationToken,
 }
@@ -69,6 +73,7 @@ pub(crate) fn build(
     let cursor = store.snapshot().context("read the store")?.ceiling();
 
     let metrics = Arc::new(Metrics::new());
+    metrics.stored_bytes.set(committer.stored_bytes() as f64);
     let policy = Arc::new(PolicyCell::open(&config.policy.rules, &config.db)?);
     let writable = Arc::new(AtomicBool::new(true));
     let queue = Arc::new(Queue::new(cores));
@@ -133,6 +138,11 @@ pub(crate) fn build(
         threads
             .start(format!("query-{at}"), move || query::work(&lanes, &fanout, desk, &metrics))?;
     }
+    let retaining = retention(config, &store, &hub, &queue, &to_admitter)
+        .map(|(retention, retaining)| {
+            threads.start("retention", move || retention.run()).map(|()| retaining)
+        })
+        .transpose()?;
     threads.start("admitter", move || admitting.run(&admitter_inbox))?;
     threads.start("committer", {
         let metrics = Arc::clone(&metrics);
@@ -142,7 +152,34 @@ pub(crate) fn build(
         fanout_thread::run(fanout, fanout_inbox, &newest, &lanes, &metrics)
     })?;
     let Spawner { handles, failed } = threads;
-    Ok(Threads { hub, queue, store, admitter: to_admitter, handles, failed })
+    Ok(Threads { hub, queue, store, admitter: to_admitter, handles, retaining, failed })
+}
+
+/// What removes what is not kept, and the end of it. Nothing if everything is kept.
+fn retention(
+    config: &Config,
+    store: &Store,
+    hub: &Hub,
+    queue: &Arc<Queue>,
+    admitter: &crossbeam_channel::Sender<AdmitterIn>,
+) -> Option<(RetentionThread, crossbeam_channel::Sender<()>)> {
+    let retention = &config.policy.rules.retention;
+    let metrics = hub.metrics.retention(retention.rules.len());
+    if retention.keeps_all() {
+        return None;
+    }
+    let (retaining, stop) = bounded(0);
+    let thread = RetentionThread {
+        store: store.clone(),
+        policy: Arc::clone(&hub.policy),
+        queue: Arc::clone(queue),
+        admitter: admitter.clone(),
+        metrics,
+        dir: config.db.clone(),
+        period: Duration::from_secs(config.store.retention_s),
+        stop,
+    };
+    Some((thread, retaining))
 }
 
 #[derive(Default)]

@@ -19,11 +19,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use zeolite_policy::Policy;
 use zeolite_proto::EventParser;
 use zeolite_schnorr::Verifier;
 use zeolite_session::Publisher;
 
-use self::check::Trust;
+use self::check::{Gate, Trust};
 use self::local::Ended;
 use self::progress::{Counters, Progress};
 use super::store::open_to_write;
@@ -31,6 +32,7 @@ use super::{Exit, output, signals};
 use crate::cli::ImportArgs;
 use crate::clock::now;
 use crate::config::Config;
+use crate::policy_cell::PolicyCell;
 
 /// Public keys of which the lifted form is kept: an import meets most authors again and again.
 const VERIFIER_KEYS_MAX: usize = 65_536;
@@ -72,12 +74,17 @@ fn local(
         true => Trust::Trusted,
         false => Trust::Verify(Arc::new(Verifier::new(VERIFIER_KEYS_MAX))),
     };
-    let (limits, publisher) = (Arc::new(config.limits.clone()), publisher(args));
+    let policy = match args.policy {
+        true => Some(PolicyCell::open(&config.policy.rules, &config.db)?),
+        false => None,
+    };
+    let policy = policy.map(|cell| Policy::clone(&cell.current()));
+    let gate = Arc::new(Gate::new(&config.limits, publisher(args), policy));
     let ordered = pipeline::start(inputs, || {
-        let (store, trust, limits) = (store.clone(), trust.clone(), Arc::clone(&limits));
+        let (store, trust, gate) = (store.clone(), trust.clone(), Arc::clone(&gate));
         let mut parser = EventParser::new();
         move |chunk| {
-            let parsed = check::parse(&chunk, &mut parser, &limits, publisher, now());
+            let parsed = check::parse(&chunk, &mut parser, &gate, now());
             // A store that cannot be read will say so when it admits.
             check::verify(parsed, &trust, |id| store.contains(id).unwrap_or(false))
         }
@@ -94,11 +101,11 @@ fn remote(
     counters: &Counters,
 ) -> anyhow::Result<Ended> {
     let target = remote::Target::parse(url, args.ca.as_deref())?;
-    let (limits, publisher) = (Arc::new(config.limits.clone()), publisher(args));
+    let gate = Arc::new(Gate::new(&config.limits, publisher(args), None));
     let ordered = pipeline::start(inputs, || {
-        let limits = Arc::clone(&limits);
+        let gate = Arc::clone(&gate);
         let mut parser = EventParser::new();
-        move |chunk| check::parse(&chunk, &mut parser, &limits, publisher, now())
+        move |chunk| check::parse(&chunk, &mut parser, &gate, now())
     })?;
     remote::run(ordered, &target, stop, Arc::clone(&counters.events))
 }

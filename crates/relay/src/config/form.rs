@@ -78,6 +78,25 @@ pub(super) struct Bytes {
     pub(super) max: usize,
 }
 
+/// The same for what is no memory of this process.
+pub(super) struct Bytes64(pub(super) Bytes);
+
+impl Form for Bytes64 {
+    type Value = u64;
+
+    fn read(&self, given: &Given) -> Result<u64, String> {
+        self.0.read(given).map(|bytes| bytes as u64)
+    }
+
+    fn show(&self, value: &u64) -> Option<String> {
+        usize::try_from(*value).ok().and_then(|bytes| self.0.show(&bytes))
+    }
+
+    fn accepts(&self) -> String {
+        self.0.accepts()
+    }
+}
+
 const UNITS: [(&str, usize); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 

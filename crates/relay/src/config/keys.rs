@@ -7,7 +7,7 @@ use zeolite_proto::{Kind, PubKey, normalise_relay_url};
 use zeolite_reconcile::limits::FRAME_BYTES_MIN;
 
 use super::form::{
-    Address, Bytes, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Truth, Whole,
+    Address, Bytes, Bytes64, Folder, Form, Given, ListOf, Maybe, OneOf, Or, Text, Truth, Whole,
 };
 use super::policy::{FAIL_MODES, SetOf};
 use super::{Config, Durability};
@@ -92,6 +92,10 @@ keys! {
         "Events whose index entries wait in memory to be written in bulk."
     "store.head_bytes_max" store.head_bytes_max = Bytes { min: 1 << 20, max: 1 << 40 };
         "Memory for those index entries."
+    "store.events_bytes_max" policy.rules.retention.bytes_max = Or("any", EVENTS_BYTES);
+        "What stored events may take; above it the oldest go, but for those that [[retention]] keeps."
+    "store.retention_s" store.retention_s = Whole { min: 1, max: 86_400 };
+        "Seconds from one pass of retention to the next."
 
     "limits.message_bytes_max" limits.message_bytes_max = Bytes { min: 1 << 10, max: 64 << 20 };
         "Bytes of one message from a client."
@@ -198,6 +202,7 @@ keys! {
         "Questions that it is asked before it has answered the first of them."
 }
 
+const EVENTS_BYTES: Bytes64 = Bytes64(Bytes { min: 1 << 20, max: 64 << 40 });
 const RATE: Or<Whole<u64>> = Or("any", Whole { min: 1, max: u32::MAX as u64 });
 const BURST: Whole<u64> = Whole { min: 1, max: u32::MAX as u64 };
 const NETWORK: Text = Text {
@@ -255,7 +260,7 @@ const MAP_STEP_BYTES: usize = 64 << 10;
 
 /// Contradictions between values that are each acceptable: the key to blame and what is wrong.
 pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
-    let Config { query, limits, store, live, .. } = config;
+    let Config { query, limits, store, live, policy, .. } = config;
     let unlimited = u64::MAX;
     let rules = [
         (
@@ -272,6 +277,11 @@ pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
             !store.map_bytes.is_multiple_of(MAP_STEP_BYTES),
             "store.map_bytes",
             "must be a multiple of 64 KiB",
+        ),
+        (
+            policy.rules.retention.bytes_max.is_some_and(|max| max > store.map_bytes as u64),
+            "store.events_bytes_max",
+            "is above store.map_bytes, so it would never be reached",
         ),
         (
             store.head_bytes_max > store.map_bytes,

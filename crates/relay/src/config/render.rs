@@ -7,6 +7,7 @@ use super::keys::KEYS;
 use super::mirror::MIRROR_KEYS;
 use super::policy::{KIND_KEYS, KindDraft};
 use super::resolve::Resolved;
+use super::retention::{RETENTION_KEYS, RetentionDraft};
 use super::tables::TableKey;
 
 impl Resolved {
@@ -31,6 +32,9 @@ impl Resolved {
         for (kind, rule) in &self.config.policy.rules.kinds {
             push_table(&mut out, "kind", KIND_KEYS, &KindDraft::of(*kind, *rule));
         }
+        for rule in &self.config.policy.rules.retention.rules {
+            push_table(&mut out, "retention", RETENTION_KEYS, &RetentionDraft::of(rule.clone()));
+        }
         out
     }
 }
@@ -47,6 +51,7 @@ pub fn reference() -> String {
     }
     push_reference(&mut out, "mirror", MIRROR_KEYS);
     push_reference(&mut out, "kind", KIND_KEYS);
+    push_reference(&mut out, "retention", RETENTION_KEYS);
     out
 }
 

@@ -11,6 +11,7 @@ use super::form::Given;
 use super::keys::{KEYS, Key, PREFIX, contradictions};
 use super::mirror::{MIRROR_KEYS, MirrorDraft};
 use super::policy::{KIND_KEYS, KindDraft};
+use super::retention::{RETENTION_KEYS, RetentionDraft};
 use super::tables::TableKey;
 
 /// Where a value came from. Later variants win over earlier ones.
@@ -165,6 +166,9 @@ impl Resolver {
         self.mirrors(mirrors);
         let kinds = self.tables("kind", KIND_KEYS, table.remove("kind"), &line);
         self.kinds(kinds);
+        let retention = table.remove("retention");
+        let rules = self.tables("retention", RETENTION_KEYS, retention, &line);
+        self.retention(rules);
         flatten("", &table, &mut entries);
         entries.sort_by_key(|entry| entry.at.start);
         for Entry { name, at, given } in entries {
@@ -198,6 +202,16 @@ impl Resolver {
                     }
                 }
                 Err(why) => self.fault(source, format!("kind: {why}")),
+            }
+        }
+    }
+
+    /// Takes the `[[retention]]` tables, whose order matters.
+    fn retention(&mut self, drafts: Vec<(Source, RetentionDraft)>) {
+        for (source, draft) in drafts {
+            match draft.finish() {
+                Ok(rule) => self.config.policy.rules.retention.rules.push(rule),
+                Err(why) => self.fault(source, format!("retention: {why}")),
             }
         }
     }

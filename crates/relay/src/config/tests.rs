@@ -257,6 +257,51 @@ fn mirrors_are_read_and_refused() {
     }
 }
 
+/// `[[retention]]` tables are read in their order and shown again.
+#[test]
+fn retention_is_read_and_refused() {
+    let key = "ab".repeat(32);
+    let file = format!(
+        "store.events_bytes_max = \"2 GiB\"\n[[retention]]\nauthors = [\"{key}\"]\n\
+         [[retention]]\nkinds = [7, \"1000-1999\"]\nage_s_max = 604800\n\
+         [[retention]]\nage_s_max = 86400\nexcept_kinds = [\"30000-39999\"]"
+    );
+    let resolved = resolve(layers(&file, &[], &[])).expect("good rules");
+    let retention = &resolved.config.policy.rules.retention;
+    assert_eq!(retention.bytes_max, Some(2 << 30));
+    let said: Vec<_> = retention.rules.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "all kinds of 1 authors: kept for good",
+            "kinds 7, 1000-1999: older than 604800 s",
+            "all kinds but 30000-39999: older than 86400 s"
+        ]
+    );
+    let again = resolve(layers(&resolved.to_toml(), &[], &[])).expect("what is shown is readable");
+    assert_eq!(again.config, resolved.config);
+    for (text, fault) in [
+        ("[[retention]]", "zeolite.toml:1: retention: it says nothing"),
+        ("[[retention]]\nkinds = [1]\nage = 5", "zeolite.toml:3: unknown key retention.age"),
+        ("[[retention]]\nage_s_max = 0", "zeolite.toml:2: retention.age_s_max must be"),
+        ("[[retention]]\nkinds = [\"9-1\"]", "zeolite.toml:2: retention.kinds must be a list"),
+        (
+            "[[retention]]\nkinds = [1, 5]\nage_s_max = 5",
+            "zeolite.toml:1: retention: events of kind 5 are always kept",
+        ),
+        (
+            "[retention]\nage_s_max = 5",
+            "zeolite.toml:1: retention must be written as [[retention]]",
+        ),
+        (
+            "store.events_bytes_max = \"2 TiB\"",
+            "zeolite.toml:1: store.events_bytes_max is above store.map_bytes",
+        ),
+    ] {
+        check_refused(text, &[], &[], &[fault]);
+    }
+}
+
 /// `[[kind]]` tables and lists of kinds and keys are read whole and shown again.
 #[test]
 fn rules_are_read_and_refused() {

@@ -58,7 +58,8 @@ impl AdmitterThread {
         match message {
             AdmitterIn::Checked(slice) => waiting.put(slice),
             AdmitterIn::Expire(now) => _ = self.expire(now),
-            AdmitterIn::Remove(seqs) => self.remove(&seqs),
+            AdmitterIn::Remove(seqs) => self.remove(&seqs, None),
+            AdmitterIn::Retire { seqs, done } => self.remove(&seqs, Some(done)),
         }
     }
 
@@ -139,16 +140,18 @@ impl AdmitterThread {
                 Answer { origin, verdict }
             })
             .collect();
-        let _stopping = self.committer.send(CommitterIn { pending, answers });
+        let _stopping = self.committer.send(CommitterIn { pending, answers, done: None });
     }
 
-    /// Removes events on the operator's behalf.
-    fn remove(&mut self, seqs: &[Seq]) {
+    /// Removes events on the operator's behalf; `done` is told when they are gone from the disk.
+    fn remove(&mut self, seqs: &[Seq], done: Option<Sender<()>>) {
         match self.admitter.remove(seqs) {
             Ok(admitted) => {
                 // A known event may be gone, as after a deletion.
                 self.verifiers.deletions.fetch_add(1, Ordering::AcqRel);
-                self.commit(Some(admitted.pending), Vec::new(), Vec::new());
+                let pending = Some(admitted.pending);
+                let _stopping =
+                    self.committer.send(CommitterIn { pending, answers: Vec::new(), done });
             }
             Err(error) => tracing::error!(%error, "events were not removed"),
         }

@@ -21,14 +21,20 @@ pub(crate) fn commit(
     while let Ok(first) = inbox.recv() {
         let mut batches = Vec::new();
         let mut answers = Vec::new();
-        for CommitterIn { pending, answers: more } in std::iter::once(first).chain(inbox.try_iter())
-        {
-            batches.extend(pending);
-            answers.extend(more);
+        let mut done = Vec::new();
+        for message in std::iter::once(first).chain(inbox.try_iter()) {
+            batches.extend(message.pending);
+            answers.extend(message.answers);
+            done.extend(message.done);
         }
         if let Err(error) = commit_all(&mut committer, batches, metrics) {
             tracing::error!(%error, "commit failed; the store takes no more events");
             writable.store(false, Ordering::Relaxed);
+            done.clear();
+        }
+        for done in done {
+            // There is room, or nobody waits for it.
+            let _ = done.try_send(());
         }
         for answer in answers {
             send(answer, writable.load(Ordering::Relaxed), metrics);
@@ -49,6 +55,7 @@ fn commit_all(
     committer.commit(batches)?;
     metrics.commit_seconds.record(start.elapsed().as_secs_f64());
     metrics.commit_events.record(events as f64);
+    metrics.stored_bytes.set(committer.stored_bytes() as f64);
     Ok(())
 }
 
@@ -118,7 +125,7 @@ mod tests {
             admitted.outcomes.iter().all(|o| matches!(o, zeolite_store::Outcome::Stored(_)));
         assert!(stored, "the store has room: {:?}", admitted.outcomes[0]);
         let (sender, inbox) = crossbeam_channel::unbounded();
-        sender.send(CommitterIn { pending: Some(admitted.pending), answers }).unwrap();
+        sender.send(CommitterIn { pending: Some(admitted.pending), answers, done: None }).unwrap();
         drop(sender);
         commit(committer, &inbox, &Arc::new(Metrics::new()), &AtomicBool::new(true));
         texts(&conn)

@@ -165,6 +165,11 @@ impl Queue {
         Some(Slice { ticket, submissions })
     }
 
+    /// Whether the verifiers keep up.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.lock().submissions.is_empty()
+    }
+
     /// Lets the verifiers go home when the queue is empty.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;

@@ -51,6 +51,39 @@ fn bad_lines_are_counted_by_reason() {
     assert_eq!(place.run("import bad.ndjson --db other --no-verify").count("stored"), 3);
 }
 
+/// With `--policy` the relay's rules and what its administrators decided hold for files too, each
+/// refusal by its reason; without it a file is taken as before.
+#[test]
+fn the_policy_is_asked_by_choice() {
+    let place = Place::new();
+    let mut factory = Factory::new(54);
+    let banned = factory.pubkey(1);
+    let mut events: Vec<_> = (0..6).map(|at| factory.note(0, BASE + at, "x")).collect();
+    events.extend((0..3).map(|at| factory.note(1, BASE + at, "of one who is banned")));
+    events.extend((0..2).map(|at| factory.draft(2).kind(7).at(BASE + at).build()));
+    events.push(factory.note(2, 5, "from the first day"));
+    events.push(factory.draft(1).kind(62).at(9).tag(&["relay", "ws://other.example"]).build());
+    place.write_lines("events.ndjson", &events);
+    place.write(
+        "rules.toml",
+        b"policy.kinds_denied = [7]\n[[retention]]\nkinds = [1]\nage_s_max = 1000000000\n",
+    );
+    place.ok("import --db store").assert_counts(&[]);
+    let moderation = format!("{{\"banned_pubkeys\":[{{\"what\":\"{banned}\"}}]}}");
+    place.write("store/moderation.json", moderation.as_bytes());
+    let ran = place.ok("import events.ndjson --db store --config rules.toml --policy");
+    ran.assert_counts(&[("read", 13), ("stored", 7), ("refused", 6)]);
+    for reason in [
+        "3 blocked: this author may not write here (line 7, line 8, line 9)",
+        "2 blocked: events of kind 7 are not taken here (line 10, line 11)",
+        "1 blocked: older than this relay keeps (line 12)",
+    ] {
+        assert!(ran.stderr.contains(reason), "no {reason:?} in {}", ran.stderr);
+    }
+    let line = "import events.ndjson --db store --config rules.toml";
+    place.ok(line).assert_counts(&[("read", 13), ("stored", 6), ("duplicate", 7)]);
+}
+
 /// Arrays and relay messages hold events too.
 #[test]
 fn arrays_and_messages_are_read() {

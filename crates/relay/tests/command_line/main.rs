@@ -7,5 +7,6 @@ mod delete;
 mod import;
 mod limits;
 mod remote;
+mod retention;
 mod round_trip;
 mod support;

@@ -9,5 +9,6 @@ mod independent;
 mod kills;
 mod pairs;
 mod refusals;
+mod retention;
 mod support;
 mod tls;

@@ -10,6 +10,7 @@ mod plugin;
 mod policy;
 mod privacy;
 mod reconcile;
+mod retention;
 mod road;
 mod seam;
 mod slow;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use zeolite_proto::{Event, EventId, EventParser, SignatureCheck, Timestamp, Verified};
+use zeolite_policy::Policy;
+use zeolite_proto::{
+    Event, EventId, EventParser, EventRef, Reason, SignatureCheck, Timestamp, Verified,
+};
 use zeolite_session::{Publisher, SessionLimits, check_event};
 
 use super::lines::Chunk;
@@ -14,12 +17,34 @@ pub(crate) struct Checked<E> {
     pub(crate) events: Vec<(Place, E)>,
 }
 
+/// What an event must satisfy before anyone looks at its signature.
+pub(crate) struct Gate {
+    limits: SessionLimits,
+    publisher: Publisher<'static>,
+    /// The relay's rules and its administrators' decisions, where they are asked for.
+    policy: Option<Policy>,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        limits: &SessionLimits,
+        publisher: Publisher<'static>,
+        policy: Option<Policy>,
+    ) -> Self {
+        Self { limits: limits.clone(), publisher, policy }
+    }
+
+    fn judge(&self, event: EventRef<'_>, now: Timestamp) -> Result<(), Reason> {
+        check_event(&self.limits, event, now, self.publisher)?;
+        self.policy.as_ref().map_or(Ok(()), |policy| policy.judge(event, now))
+    }
+}
+
 /// Parses a chunk and sorts out what a socket would refuse and what is never stored.
 pub(crate) fn parse(
     chunk: &Chunk,
     parser: &mut EventParser,
-    limits: &SessionLimits,
-    publisher: Publisher<'_>,
+    gate: &Gate,
     now: Timestamp,
 ) -> Checked<Event> {
     let mut tally = Tally::default();
@@ -28,7 +53,7 @@ pub(crate) fn parse(
     }
     let mut events = Vec::new();
     for (place, text) in chunk.events() {
-        match parse_one(text, parser, limits, publisher, now) {
+        match parse_one(text, parser, gate, now) {
             Ok(event) => events.push((place, event)),
             Err(verdict) => tally.add(verdict, place),
         }
@@ -39,18 +64,16 @@ pub(crate) fn parse(
 fn parse_one(
     text: &[u8],
     parser: &mut EventParser,
-    limits: &SessionLimits,
-    publisher: Publisher<'_>,
+    gate: &Gate,
     now: Timestamp,
 ) -> Result<Event, Verdict> {
     let text =
         std::str::from_utf8(text).map_err(|_| Verdict::refused("invalid: line is not UTF-8"))?;
-    let event =
-        parser.parse(text).map_err(|error| Verdict::refused(zeolite_proto::Reason::from(error)))?;
+    let event = parser.parse(text).map_err(|error| Verdict::refused(Reason::from(error)))?;
     if event.view().kind().is_ephemeral() {
         return Err(Verdict::Ephemeral);
     }
-    check_event(limits, event.view(), now, publisher).map_err(Verdict::refused)?;
+    gate.judge(event.view(), now).map_err(Verdict::refused)?;
     Ok(event)
 }
 
