@@ -20,16 +20,16 @@ use zeolite_testkit::Factory;
 /// Replays `(1, through]` of a log of events of these kinds to an anonymous client that wants
 /// everything. Gives how far the replay says it came, and how many events the client is sent.
 fn replay(kinds: &[u16], gates: Gates, through: u64) -> (Seq, usize) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a directory");
     let (store, mut admitter, _committer) =
-        zeolite_store::open(dir.path(), Options::default()).unwrap();
+        zeolite_store::open(dir.path(), Options::default()).expect("a store");
     let mut factory = Factory::unsigned(1);
     let mut parser = EventParser::new();
     let events = kinds.iter().zip(0..).map(|(kind, at)| {
         let event = factory.draft(0).kind(*kind).at(at).build();
-        Verified::trusted(parser.parse(&event.to_string()).unwrap())
+        Verified::trusted(parser.parse(&event.to_string()).expect("an event"))
     });
-    admitter.admit(events.collect(), Timestamp(0)).unwrap();
+    admitter.admit(events.collect(), Timestamp(0)).expect("room");
 
     let bytes_max = 1 << 20;
     let bounds = OutboxBounds {
@@ -42,8 +42,8 @@ fn replay(kinds: &[u16], gates: Gates, through: u64) -> (Seq, usize) {
     let desk = LoginDesk::new(LoginTerms::default(), Arc::new(gates));
     let visitor = Visitor::free(Ipv4Addr::LOCALHOST.into());
     let conn = Arc::new(Conn::new(ConnId(1), visitor, &desk, bounds));
-    let filters = [Filter::from_json(&json!({}).to_string()).unwrap()].into();
-    let sub = SubId::new("s").unwrap();
+    let filters = [Filter::from_json(&json!({}).to_string()).expect("a filter")].into();
+    let sub = SubId::new("s").expect("an id");
     let feed = Subscription::new(Arc::clone(&conn), SubKey(1), sub, filters);
     let mut desk = Desk {
         store,
