@@ -23,15 +23,23 @@ impl Budget {
         per_second: u64,
         burst: u64,
     ) -> Result<(), Duration> {
-        let fill = |tokens: u64| nanos(u128::from(tokens) * 1_000_000_000 / u128::from(per_second));
-        let full_at = self.full_at.max(now).saturating_add(fill(cost));
-        let latest = now.saturating_add(fill(burst));
-        if full_at <= latest {
-            self.full_at = full_at;
+        let before = *self;
+        let wait = self.charge(now, cost, per_second, burst);
+        if wait.is_zero() {
             Ok(())
         } else {
-            Err(full_at - latest)
+            *self = before;
+            Err(wait)
         }
+    }
+
+    /// Takes `cost` tokens whether they are there or not, and says how long it takes until nothing
+    /// is owed: for what cannot be refused any more, like bytes that were read.
+    pub fn charge(&mut self, now: Duration, cost: u64, per_second: u64, burst: u64) -> Duration {
+        let fill = |tokens: u64| nanos(u128::from(tokens) * 1_000_000_000 / u128::from(per_second));
+        self.full_at = self.full_at.max(now).saturating_add(fill(cost));
+        let latest = now.saturating_add(fill(burst));
+        self.full_at.saturating_sub(latest)
     }
 
     /// True if nothing is missing: the bucket can be forgotten.
@@ -71,6 +79,20 @@ mod tests {
             assert_eq!(budget.take(ms(at_ms), cost, 10, 5), expected, "{cost} at {at_ms} ms");
         }
         assert!(!budget.is_full(ms(10_799)) && budget.is_full(ms(10_800)));
+    }
+
+    /// What was taken anyway is owed, and whoever comes next waits for it too: two that share a
+    /// bucket together get no more than one.
+    #[test]
+    fn debts_are_paid_off_in_turn() {
+        let mut budget = Budget::default();
+        for (at_ms, cost, wait_ms) in
+            [(0, 5, 0), (0, 1, 100), (0, 1, 200), (150, 1, 150), (1_000, 5, 0), (1_000, 20, 2_000)]
+        {
+            assert_eq!(budget.charge(ms(at_ms), cost, 10, 5), ms(wait_ms), "{cost} at {at_ms} ms");
+        }
+        assert_eq!(budget.take(ms(2_000), 1, 10, 5), Err(ms(1_100)));
+        assert_eq!(budget.take(ms(3_100), 1, 10, 5), Ok(()));
     }
 
     /// What costs more than a full bucket holds never gets through, and takes nothing.

@@ -23,9 +23,10 @@ pub enum Blame {
 }
 
 impl Blame {
-    /// Reads a broken message again, only to find its name. Whatever else stands in it is
-    /// skipped without a look, so that a lone surrogate does not hide the name (E-02).
-    pub(crate) fn find(json: &str) -> Self {
+    /// Reads a message only to find its name: a broken one, or one that is refused whatever it says.
+    /// What else stands in it is skipped without a look, so that a lone surrogate does not hide the
+    /// name (E-02), and the id is what the message claims.
+    pub fn find(json: &str) -> Self {
         let envelope = serde_json::from_str::<Envelope>(json);
         envelope.ok().and_then(|envelope| envelope.blame()).unwrap_or(Self::Message)
     }

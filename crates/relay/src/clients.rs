@@ -130,22 +130,26 @@ impl Clients {
 }
 
 impl Account {
-    /// Pays for an event. False: not now.
-    pub(crate) fn pay_event(&self) -> bool {
-        self.pay(self.terms.limits.events, &self.client.events, 1).is_ok()
+    /// Whether events cost anything.
+    pub(crate) fn limits_events(&self) -> bool {
+        self.terms.limits.events.is_some()
     }
 
-    /// Pays for a query. False: not now.
-    pub(crate) fn pay_query(&self, cost: u64) -> bool {
-        self.pay(self.terms.limits.queries, &self.client.queries, cost).is_ok()
+    /// Pays for an event, or says how long it takes until it could.
+    pub(crate) fn pay_event(&self) -> Result<(), Duration> {
+        self.pay(self.terms.limits.events, &self.client.events, 1)
     }
 
-    /// Pays for bytes that were received, or says how long to wait before more are read.
-    pub(crate) fn pay_bytes(&self, bytes: usize) -> Option<Duration> {
-        let burst = self.terms.limits.bytes?.burst;
-        // A message above the burst would never be paid for.
-        let cost = (bytes as u64).min(burst);
-        self.pay(self.terms.limits.bytes, &self.client.bytes, cost).err()
+    /// Pays for a query, or says how long it takes until it could.
+    pub(crate) fn pay_query(&self, cost: u64) -> Result<(), Duration> {
+        self.pay(self.terms.limits.queries, &self.client.queries, cost)
+    }
+
+    /// Charges for bytes that were received, and says how long to wait before more are read.
+    pub(crate) fn charge_bytes(&self, bytes: usize) -> Duration {
+        let Some(Rate { per_s, burst }) = self.terms.limits.bytes else { return Duration::ZERO };
+        let now = self.terms.start.elapsed();
+        self.client.bytes.lock().charge(now, bytes as u64, per_s, burst)
     }
 
     fn pay(&self, rate: Option<Rate>, budget: &Mutex<Budget>, cost: u64) -> Result<(), Duration> {
@@ -180,10 +184,11 @@ mod tests {
         let first = clients.enter(address("2001:db8::1")).unwrap();
         let second = clients.enter(address("2001:db8::2")).unwrap();
         let other = clients.enter(address("2001:db8:0:1::1")).unwrap();
-        assert!(first.pay_event() && second.pay_event() && first.pay_event());
-        assert!(!second.pay_event() && !first.pay_event());
-        assert!(other.pay_event());
-        assert!(other.pay_query(1_000_000) && other.pay_bytes(1 << 30).is_none());
+        let pays = |account: &Account| account.pay_event().is_ok();
+        assert!(pays(&first) && pays(&second) && pays(&first));
+        assert!(!pays(&second) && !pays(&first));
+        assert!(pays(&other) && other.limits_events());
+        assert!(other.pay_query(1_000_000).is_ok() && other.charge_bytes(1 << 30).is_zero());
     }
 
     /// Who leaves and comes back has what he had: reconnecting fills no bucket.
@@ -191,11 +196,11 @@ mod tests {
     fn leaving_pays_no_debts() {
         let clients = clients(ClientLimits { queries: SLOW, ..ClientLimits::default() });
         let account = clients.enter(address("192.0.2.1")).unwrap();
-        assert!(account.pay_query(3) && !account.pay_query(1));
+        assert!(account.pay_query(3).is_ok() && account.pay_query(1).is_err());
         drop(account);
         clients.sweep();
         let account = clients.enter(address("192.0.2.1")).unwrap();
-        assert!(!account.pay_query(3));
+        assert!(account.pay_query(3).is_err());
         let idle = clients.enter(address("192.0.2.2")).unwrap();
         drop(idle);
         clients.sweep();
@@ -220,7 +225,7 @@ mod tests {
         let addresses = (0..CLIENTS_MAX + 100).map(|at| IpAddr::V4((at as u32 + 1).into()));
         let accounts: Vec<_> = addresses.map(|at| clients.enter(at).unwrap()).collect();
         assert_eq!(clients.by_group.lock().len(), CLIENTS_MAX + 1);
-        let paid = accounts.iter().rev().take(100).filter(|account| account.pay_event()).count();
+        let paid = accounts.iter().rev().take(100).filter(|one| one.pay_event().is_ok()).count();
         assert_eq!(paid, 3);
     }
 }

@@ -5,6 +5,7 @@
 
 mod message;
 mod meter;
+mod purse;
 mod read;
 mod write;
 

@@ -79,6 +79,15 @@ pub const VERIFIER_KEYS_MAX: usize = 65_536;
 /// Client addresses that are remembered, about 100 bytes each; those beyond share one account.
 pub const CLIENTS_MAX: usize = 65_536;
 
+/// How long a connection that wanted more than it may spend is not read, at most: at ten messages a
+/// second it is woken four times a second and not ten, and what it asks within its budget waits no
+/// longer than people notice.
+pub const OVER_BUDGET_PAUSE_MAX: Duration = Duration::from_millis(250);
+
+/// Messages refused to one connection between two such pauses. A flood of them is 256 a second, at
+/// 2 us each 0.05 % of a core.
+pub const OVER_BUDGET_AT_ONCE: u16 = 64;
+
 /// Events that one message to the admitter removes: about 5 ms of its time.
 pub const PURGE_SLICE_EVENTS: usize = 512;
 

@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 use zeolite_policy::{RECONCILE_COST, count_cost, query_cost};
-use zeolite_proto::{Event, Filter, Prefix, Reason, RelayMsg, SubId};
+use zeolite_proto::{Blame, Event, Filter, Prefix, Reason, RelayMsg, SubId};
 use zeolite_session::{Effect, Input, NegKey, Session, SubKey};
 
 use super::Conn;
@@ -20,7 +20,7 @@ use super::message::{
     Assembler, BAD_FRAME, Incoming, NOT_UTF8, TOO_BIG, TOO_SLOW, Violation, head_bytes,
 };
 use super::meter::Meter;
-use crate::clients::Account;
+use super::purse::{Purse, Spending, names_event};
 use crate::clock;
 use crate::hub::Hub;
 use crate::inbox::FanoutIn;
@@ -99,6 +99,7 @@ struct Reader<'a> {
     batch: &'a SubmissionBatch,
     session: Session,
     assembler: Assembler,
+    purse: Purse,
     subscriptions: HashMap<SubKey, Arc<Subscription>, FxBuildHasher>,
     /// A few at most.
     reconciliations: Vec<Arc<Reconciliation>>,
@@ -111,6 +112,7 @@ impl<'a> Reader<'a> {
         Self {
             session: Session::new(Arc::clone(&hub.session), conn.login.logins(conn.id)),
             assembler: Assembler::new(hub.session.message_bytes_max),
+            purse: Purse::default(),
             subscriptions: HashMap::default(),
             reconciliations: Vec::new(),
             read_bytes: 0,
@@ -128,14 +130,19 @@ impl<'a> Reader<'a> {
             let (hub, batch) = (self.hub, self.batch);
             // Boxed, so that a connection that waits for its client does not hold its place.
             let mut burst = Box::pin(self.read_burst(meter));
-            let burst = poll_fn(|cx| {
+            let read = poll_fn(move |cx| {
                 let polled = burst.as_mut().poll(cx);
                 // Read to its end, or waiting: for the rest of a frame, for room, for a permit.
                 hub.ingest.submit(batch);
                 polled
-            });
-            if let Err(end) = burst.await {
+            })
+            .await;
+            if let Err(end) = read {
                 return end;
+            }
+            // Boxed, here and below: a timer is large, and few connections need one.
+            if let Some(pause) = self.purse.pause(false) {
+                Box::pin(tokio::time::sleep(pause)).await;
             }
         }
     }
@@ -167,6 +174,9 @@ impl<'a> Reader<'a> {
             if given.load(Ordering::Relaxed) == self.read_bytes {
                 return Ok(());
             }
+            if let Some(pause) = self.purse.pause(true) {
+                Box::pin(tokio::time::sleep(pause)).await;
+            }
         }
     }
 
@@ -181,9 +191,7 @@ impl<'a> Reader<'a> {
         self.read_bytes += bytes as u64;
         self.hub.metrics.received_bytes.increment(bytes as u64);
         let assembled = self.assembler.push(frame).map_err(End::Violation);
-        if let Some(wait) = self.account().and_then(|account| account.pay_bytes(bytes)) {
-            self.hub.metrics.over_budget.bytes.increment(1);
-            // Boxed: a timer is large, and few connections need one.
+        if let Some(wait) = self.spending().charge_bytes(bytes) {
             Box::pin(tokio::time::sleep(wait)).await;
         }
         assembled
@@ -215,6 +223,9 @@ impl<'a> Reader<'a> {
         for ended in self.reconciliations.extract_if(.., |one| !one.is_active()) {
             self.session.handle(now, Input::NegEnded(ended.key()));
         }
+        if self.is_refused_unread(input) {
+            return Ok(());
+        }
         self.session.handle(now, input);
         while let Some(effect) = self.session.poll() {
             self.apply(effect).await?;
@@ -222,9 +233,35 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Takes the price of an event before anybody parses or hashes it: a client that sends too many
+    /// cannot make that expensive, and what is malformed costs it as much.
+    fn is_refused_unread(&mut self, input: Input<'_>) -> bool {
+        self.purse.event_is_paid = false;
+        if !self.spending().limits_events() {
+            return false;
+        }
+        let text = match input {
+            Input::Text(text) => Ok(text),
+            Input::Binary(bytes) => std::str::from_utf8(bytes),
+            _ => return false,
+        };
+        let Some(text) = text.ok().filter(|text| names_event(text)) else { return false };
+        self.purse.event_is_paid = self.spending().pay_event();
+        if self.purse.event_is_paid {
+            return false;
+        }
+        let Blame::Event(id) = Blame::find(text) else { return false };
+        self.refuse(&id, too_fast());
+        true
+    }
+
     async fn apply(&mut self, effect: Effect) -> Result<(), End> {
         match effect {
-            Effect::Reply(json) => self.conn.outbox.reply_json(&json),
+            Effect::Reply(json) => {
+                // It is answered either way; but who cannot pay for it has to wait.
+                self.spending().pay_query(1);
+                self.conn.outbox.reply_json(&json);
+            }
             Effect::Demand(reply) => self.conn.demand_login(|outbox| outbox.reply_json(&reply)),
             Effect::CheckLogin(event) => self.check_login(event),
             Effect::LoggedIn(reader) => {
@@ -241,13 +278,13 @@ impl<'a> Reader<'a> {
                 }
             }
             Effect::Ingest(event) => {
-                if !self.pays(|account| account.pay_event()) {
-                    self.hub.metrics.over_budget.events.increment(1);
-                    self.refuse(&event, too_fast());
-                } else if let Err(reason) =
-                    self.hub.policy.current().judge(event.view(), clock::now())
-                {
-                    self.refuse(&event, reason);
+                let paid = self.purse.event_is_paid || self.spending().pay_event();
+                let judged = match paid {
+                    true => self.hub.policy.current().judge(event.view(), clock::now()),
+                    false => Err(too_fast()),
+                };
+                if let Err(reason) = judged {
+                    self.refuse(&event.view().id().to_string(), reason);
                 } else if self.batch.push(self.hub.ingest.let_in(self.conn, event).await) {
                     self.hub.ingest.submit(self.batch);
                 }
@@ -256,7 +293,8 @@ impl<'a> Reader<'a> {
             Effect::Count { sub, filters } => self.count(sub, filters).await,
             Effect::Unsubscribe(key) => self.unsubscribe(key).await,
             Effect::Reconcile { key, sub, filter, message } => {
-                let refused = (!self.pays_query(RECONCILE_COST)).then(|| sub.as_str().to_owned());
+                let refused =
+                    (!self.spending().pay_query(RECONCILE_COST)).then(|| sub.as_str().to_owned());
                 let opened = self.hub.reconciliations.open(self.conn, key, sub, *filter);
                 self.reconciliations.push(Arc::clone(&opened));
                 match refused {
@@ -280,8 +318,7 @@ impl<'a> Reader<'a> {
 
     /// A login costs what an event costs, and a tenth of a millisecond of this task's time.
     fn check_login(&mut self, event: Event) {
-        if !self.pays(|account| account.pay_event()) {
-            self.hub.metrics.over_budget.events.increment(1);
+        if !self.spending().pay_event() {
             let id = event.view().id().to_string();
             return self.conn.outbox.reply(&RelayMsg::Ok(&id, Err(too_fast())));
         }
@@ -290,29 +327,21 @@ impl<'a> Reader<'a> {
         self.session.handle(clock::now(), Input::LoginChecked { id, key, is_signed });
     }
 
-    fn account(&self) -> Option<&Account> {
-        self.conn.visitor.account.as_ref()
-    }
-
-    fn pays(&self, pay: impl FnOnce(&Account) -> bool) -> bool {
-        self.account().is_none_or(pay)
-    }
-
-    fn pays_query(&self, cost: u64) -> bool {
-        let pays = self.pays(|account| account.pay_query(cost));
-        if !pays {
-            self.hub.metrics.over_budget.queries.increment(1);
+    fn spending(&mut self) -> Spending<'_> {
+        Spending {
+            purse: &mut self.purse,
+            account: self.conn.visitor.account.as_ref(),
+            counters: &self.hub.metrics.over_budget,
         }
-        pays
     }
 
-    fn refuse(&self, event: &Event, reason: Reason) {
+    fn refuse(&self, id: &str, reason: Reason) {
         self.hub.metrics.refused(reason.prefix);
-        self.conn.outbox.reply(&RelayMsg::Ok(&event.view().id().to_string(), Err(reason)));
+        self.conn.outbox.reply(&RelayMsg::Ok(id, Err(reason)));
     }
 
     fn query(&mut self, key: SubKey, sub: SubId, filters: Arc<[Filter]>) {
-        let pays = self.pays_query(query_cost(&filters));
+        let pays = self.spending().pay_query(query_cost(&filters));
         let subscription = Subscription::new(Arc::clone(self.conn), key, sub, filters);
         self.subscriptions.insert(key, Arc::clone(&subscription));
         self.hub.metrics.subscriptions.increment(1.0);
@@ -324,7 +353,7 @@ impl<'a> Reader<'a> {
     }
 
     async fn count(&mut self, sub: SubId, filters: Arc<[Filter]>) {
-        if !self.pays_query(count_cost(&filters)) {
+        if !self.spending().pay_query(count_cost(&filters)) {
             return self.conn.outbox.reply(&RelayMsg::Closed(sub.as_str(), too_fast()));
         }
         self.conn.lane.count_room().await;

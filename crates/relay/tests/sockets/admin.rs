@@ -110,16 +110,9 @@ fn without_administrators_there_are_no_orders() {
         let body = r#"{"method":"supportedmethods","params":[]}"#;
         let status = post(&relay, &token(&relay, ADMIN, body), body).0;
         assert_eq!(status, if offered { 200 } else { 405 });
-        let nips = document(&relay)["supported_nips"].as_array().unwrap().clone();
+        let nips = relay.document()["supported_nips"].as_array().unwrap().clone();
         assert_eq!(nips.contains(&json!(86)), offered);
     }
-}
-
-fn document(relay: &TestRelay) -> Value {
-    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
-                   Accept: application/nostr+json\r\n\r\n";
-    let answer = relay.http(request);
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 /// Waits until a filter finds nothing: removals go through the admitter.
@@ -176,7 +169,7 @@ fn texts_change_at_once() {
     let relay = relay(configure);
     order(&relay, "changerelayname", json!(["A <new> name"]));
     order(&relay, "changerelaydescription", json!(["for tests"]));
-    let document = document(&relay);
+    let document = relay.document();
     assert_eq!(
         (&document["name"], &document["description"]),
         (&json!("A <new> name"), &json!("for tests"))

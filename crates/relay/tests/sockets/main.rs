@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic in a test is its report")]
 
 mod admin;
+mod clients;
+mod document;
 mod frames;
 mod hll;
 mod http;

@@ -11,10 +11,7 @@ use crate::support::{TestRelay, relay};
 const TIME: u64 = 1_700_000_000;
 
 fn limitation(relay: &TestRelay) -> (Value, Value) {
-    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
-                   Accept: application/nostr+json\r\n\r\n";
-    let answer = relay.http(request);
-    let document: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let document = relay.document();
     (document["limitation"].clone(), document["supported_nips"].clone())
 }
 

@@ -1,12 +1,15 @@
 //! A relay on a free port, and clients that fail a test rather than wait for ever.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderName;
 use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::tungstenite::{self, WebSocket, client};
 use zeolite_relay::config::Config;
@@ -45,6 +48,37 @@ impl TestRelay {
     /// A WebSocket client.
     pub(crate) fn client(&self) -> Client {
         Client { socket: connect(self.addr) }
+    }
+
+    /// A WebSocket client at this address of 127.0.0.0/8, if it is let in.
+    pub(crate) fn client_at(&self, source: &str) -> tungstenite::Result<Client> {
+        self.client_with(source, None)
+    }
+
+    /// A WebSocket client at this address that sends one more header in its handshake.
+    pub(crate) fn client_with(
+        &self,
+        source: &str,
+        header: Option<(&'static str, &str)>,
+    ) -> tungstenite::Result<Client> {
+        let mut request = format!("ws://{}/", self.addr).into_client_request()?;
+        if let Some((name, value)) = header {
+            request.headers_mut().insert(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        let socket = dial_from(self.addr, source.parse().unwrap());
+        match client(request, socket) {
+            Ok((socket, _)) => Ok(Client { socket }),
+            Err(tungstenite::HandshakeError::Failure(error)) => Err(error),
+            Err(error) => panic!("a blocking socket does not wait: {error}"),
+        }
+    }
+
+    /// NIP-11's document.
+    pub(crate) fn document(&self) -> Value {
+        let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+                       Accept: application/nostr+json\r\n\r\n";
+        let answer = self.http(request);
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
     /// A socket on which nothing was said.
@@ -94,7 +128,22 @@ impl TestRelay {
 
 /// A socket on which nothing was said.
 pub(crate) fn dial(addr: SocketAddr) -> TcpStream {
-    let socket = TcpStream::connect(addr).unwrap();
+    patient(TcpStream::connect(addr).unwrap())
+}
+
+/// A socket from this address.
+pub(crate) fn dial_from(addr: SocketAddr, source: IpAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let socket = runtime.block_on(async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        socket.connect(addr).await.unwrap().into_std().unwrap()
+    });
+    socket.set_nonblocking(false).unwrap();
+    patient(socket)
+}
+
+fn patient(socket: TcpStream) -> TcpStream {
     socket.set_nodelay(true).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.set_write_timeout(Some(PATIENCE)).unwrap();
