@@ -49,6 +49,14 @@ bench-slow: build-relay
 bench-conns: build-relay
     cargo run --release -p zeolite-bench -- run conns
 
+# A thousand clients at ten times their limits: what a refusal costs, and what others notice
+bench-abuse: build-relay
+    cargo run --release -p zeolite-bench -- run abuse --engine-file bench-harness/more/zeolite-limited.toml --engine zeolite-limited --scenario-file bench-harness/more/abuse.toml
+
+# Ingest with and without a policy program that accepts everything; needs python3
+bench-plugin: build-relay
+    cargo run --release -p zeolite-bench -- run ingest --engine-file bench-harness/more/zeolite-accept-all.toml --engine zeolite-durable --engine zeolite-accept-all
+
 # Everything; hours with every relay at a million events. `--budget 20m --events 100000` bounds it
 bench-all *ARGS: build-relay
     cargo run --release -p zeolite-bench -- run all {{ARGS}}

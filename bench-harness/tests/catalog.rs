@@ -47,6 +47,23 @@ fn strfry_is_configured_fairly() {
     assert!(sync.command.contains(&"--timeout=20".to_owned()));
 }
 
+/// What `just bench-abuse` and `just bench-plugin` add to the catalogue fits it.
+#[test]
+fn engines_and_scenarios_of_single_questions_fit() {
+    let more = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("more");
+    let files = ["zeolite-limited.toml", "zeolite-accept-all.toml"].map(|file| more.join(file));
+    let engines = engines(&files).unwrap();
+    let scenarios = scenarios(&[more.join("abuse.toml")]).unwrap();
+    let abuse = scenarios.iter().find(|scenario| scenario.name == "abuse").unwrap();
+    assert!(abuse.target.iter().all(|target| engines.iter().any(|one| one.name == target.engine)));
+    assert!(
+        abuse
+            .run
+            .iter()
+            .all(|run| abuse.target.iter().all(|target| { run.expect.contains_key(&target.case) }))
+    );
+}
+
 #[test]
 fn scenarios_have_names_sets_and_targets_that_fit() {
     let engines: BTreeSet<String> =

@@ -22,6 +22,7 @@ mod rng;
 mod runtime;
 mod spec;
 
+pub mod abuse;
 pub mod bulk_read;
 pub mod connections;
 pub mod converged;
@@ -56,6 +57,8 @@ pub enum Scenario {
     FanoutChurn(fanout_churn::Spec),
     /// Fan-out while some sockets stop reading
     FanoutSlow(fanout_slow::Spec),
+    /// Fan-out while many clients send and ask ten times what the relay allows them
+    Abuse(abuse::Spec),
     /// A corpus over C connections with W unanswered events each, then all of it again
     Ingest(ingest::Spec),
     /// Events at fixed rates, timed from when they were due
@@ -88,6 +91,7 @@ impl Scenario {
             Self::FanoutBroadcast(spec) => fanout_broadcast::run(target, spec, emit),
             Self::FanoutChurn(spec) => fanout_churn::run(target, spec, emit),
             Self::FanoutSlow(spec) => fanout_slow::run(target, spec, emit),
+            Self::Abuse(spec) => abuse::run(target, spec, emit),
             Self::OpenLoop(spec) => open_loop::run(target, spec, emit),
             Self::Ingest(spec) => ingest::run(target, spec, emit),
             Self::Visible(spec) => visible::run(target, spec, emit),

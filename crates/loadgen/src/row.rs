@@ -66,6 +66,11 @@ impl Row {
         elapsed_s
     }
 
+    /// Processor seconds that the relay spent in the measured phase, if its process is known.
+    pub fn relay_cpu_s(&self) -> Option<f64> {
+        self.report.relay.map(|cost| cost.user_s + cost.system_s)
+    }
+
     /// Adds a number.
     pub fn figure(&mut self, name: &str, value: f64) -> &mut Self {
         self.report.figures.insert(name.into(), value);

@@ -42,7 +42,7 @@ impl Schedule {
     }
 
     /// How many events are due at this time.
-    fn due_by(&self, now: Instant) -> usize {
+    pub(crate) fn due_by(&self, now: Instant) -> usize {
         match now.checked_duration_since(self.start) {
             Some(elapsed) => (elapsed.as_secs_f64() / self.interval_s) as usize + 1,
             None => 0,

@@ -53,8 +53,16 @@ impl Publisher {
         first: usize,
         count: usize,
     ) -> Result<Self, SocketError> {
+        Self::connect_from(target, first..first + count).await
+    }
+
+    /// Connects once with each of these numbers.
+    pub(crate) async fn connect_from(
+        target: &Target,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<Self, SocketError> {
         let mut sockets = Vec::new();
-        for number in first..first + count {
+        for number in numbers {
             sockets.push(Socket::connect(&target.address, number).await?);
         }
         Ok(Self { sockets })
