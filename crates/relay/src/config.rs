@@ -207,6 +207,8 @@ pub struct AdminConfig {
 pub struct AuthConfig {
     /// Whether only who has logged in is answered.
     pub is_required: bool,
+    /// Whether clients are asked to log in as soon as they connect.
+    pub is_prompted: bool,
     /// Kinds that only their recipients and authors may read.
     pub gated_kinds: BTreeSet<Kind>,
     /// Keys that may read those as well, such as those of the operator's mirrors.
@@ -219,7 +221,8 @@ impl Default for AuthConfig {
     fn default() -> Self {
         let private = [Kind::DIRECT_MESSAGE, Kind::GIFT_WRAP, Kind::EPHEMERAL_GIFT_WRAP];
         let gated_kinds = private.into();
-        Self { is_required: false, gated_kinds, keepers: BTreeSet::new(), keys_max: 32 }
+        let keepers = BTreeSet::new();
+        Self { is_required: false, is_prompted: false, gated_kinds, keepers, keys_max: 32 }
     }
 }
 

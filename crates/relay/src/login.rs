@@ -109,9 +109,9 @@ impl Login {
         }
     }
 
-    /// Sends it at once where nothing is answered before a login.
+    /// Sends it at once where nothing is answered before a login, or where clients are asked for one.
     pub(crate) fn greet(&self, conn: ConnId, outbox: &Outbox) {
-        if self.desk.terms.is_required {
+        if self.desk.terms.is_required || self.desk.terms.is_prompted {
             self.challenge(conn, outbox);
         }
     }

@@ -41,8 +41,8 @@ pub(crate) fn gates(config: &Config) -> Arc<Gates> {
 
 /// What a login must be, at a relay that these names mean.
 pub(crate) fn login_terms(config: &Config, own_urls: Vec<String>) -> LoginTerms {
-    let AuthConfig { is_required, keys_max, .. } = config.auth;
-    LoginTerms { own_urls, is_required, keys_max }
+    let AuthConfig { is_required, is_prompted, keys_max, .. } = config.auth;
+    LoginTerms { own_urls, is_required, is_prompted, keys_max }
 }
 
 /// What sessions allow. Without reconciliation there is room for none (R77-13).

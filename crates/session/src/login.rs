@@ -19,6 +19,8 @@ pub struct LoginTerms {
     pub own_urls: Vec<String>,
     /// Whether nothing else is answered before a login.
     pub is_required: bool,
+    /// Whether a client is challenged as soon as it connects, and not when it first needs a login.
+    pub is_prompted: bool,
     /// Keys that one connection may log in with.
     pub keys_max: usize,
 }

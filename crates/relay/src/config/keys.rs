@@ -171,6 +171,8 @@ keys! {
 
     "auth.required" auth.is_required = Truth;
         "Whether only clients that have logged in (NIP-42) are answered."
+    "auth.prompted" auth.is_prompted = Truth;
+        "Whether clients are asked to log in as soon as they connect, not when they first need it."
     "auth.gated_kinds" auth.gated_kinds = KINDS;
         "Kinds that only their recipients and authors may read, after a login; empty: none."
     "auth.keepers" auth.keepers = AUTHORS;

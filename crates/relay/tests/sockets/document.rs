@@ -253,6 +253,17 @@ fn what_is_required_is_asked_for() {
     assert_eq!(client.query("q", &json!({})).len(), 1);
 }
 
+/// R42-01: a client may be asked for a login as soon as it connects, and need not give one.
+#[test]
+fn a_login_can_be_asked_for_at_once() {
+    let relay = relay(|config| config.auth.is_prompted = true);
+    assert_eq!(relay.document()["limitation"]["auth_required"], false);
+    let (mut client, mut factory) = (relay.client(), Factory::new(1));
+    assert_eq!(client.recv()[0], "AUTH");
+    client.publish(&factory.note(0, now(), "x"));
+    assert_eq!(client.query("q", &json!({})).len(), 1);
+}
+
 /// What is different, and how.
 type Configuration = (&'static str, fn(&mut Config));
 

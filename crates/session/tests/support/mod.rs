@@ -33,7 +33,7 @@ pub(crate) const CHALLENGE: &str = "0102030405060708090a0b0c0d0e0f10";
 /// The logins of a connection to relay.example, where direct messages and gift wraps are gated.
 pub(crate) fn logins(is_required: bool) -> Logins {
     let own_urls = vec!["wss://relay.example".to_owned(), "ws://127.0.0.1:7447".to_owned()];
-    let terms = LoginTerms { own_urls, is_required, keys_max: 2 };
+    let terms = LoginTerms { own_urls, is_required, is_prompted: false, keys_max: 2 };
     let kinds = [Kind::DIRECT_MESSAGE, Kind::GIFT_WRAP, Kind::EPHEMERAL_GIFT_WRAP];
     let gates = Gates::new(kinds, []);
     let challenge = Challenge([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
