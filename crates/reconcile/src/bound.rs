@@ -52,6 +52,13 @@ impl Bound {
         Self::with_prefix(after.time.0, &new[..(common + 1).min(32)])
     }
 
+    /// The same place as [`at_item`](Self::at_item), for an item that need not exist: what is zero
+    /// at the end of its id is left out of the message.
+    pub fn at_place(place: &Item) -> Self {
+        let id_bytes = place.id.0.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        Self::with_prefix(place.time.0, &place.id.0[..id_bytes])
+    }
+
     /// A bound as it stands on the wire. `prefix` has at most 32 bytes.
     pub(crate) fn with_prefix(time: u64, prefix: &[u8]) -> Self {
         let mut id = [0; 32];

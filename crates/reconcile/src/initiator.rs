@@ -1,22 +1,39 @@
 //! The initiator: starts, takes each answer, and learns what each side lacks.
 
-use std::collections::HashSet;
-
 use zeolite_proto::EventId;
 
 use crate::bound::Bound;
-use crate::limits::{FrameLimit, ROUNDS_FREE, ROUNDS_MAX};
-use crate::ranges::{Body, MessageError, Ranges};
+use crate::found::Found;
+use crate::limits::{FrameLimit, REST_BYTES_MAX, ROUNDS_FREE, ROUNDS_MAX};
+use crate::ranges::{Body, MessageError, Place, Ranges};
 use crate::set::{Edge, Set};
 use crate::turn::{Room, Turn};
 
 /// The side that asks. It keeps no set: the same one, or a later state of it, is lent to each step.
+///
+/// What it keeps are the ranges of answers that did not fit into its next message: it asks about
+/// them later instead of finding them again from the top.
 #[derive(Clone, Debug)]
 pub struct Initiator {
     frame: FrameLimit,
     rounds: u64,
     /// Ids that were listed by either side: what rounds are for.
     listed: u64,
+    /// Up to where the latest message asks. What lies behind is settled or kept.
+    asked: Bound,
+    /// What is left of answers, in falling order of where it begins.
+    kept: Vec<Rest>,
+}
+
+/// The ranges of an answer that nothing was said about yet.
+#[derive(Clone, Debug)]
+struct Rest {
+    answer: Vec<u8>,
+    /// How much of it was read.
+    at: usize,
+    place: Place,
+    /// Up to where the answer was asked for.
+    asked: Bound,
 }
 
 /// What one answer told.
@@ -49,7 +66,7 @@ pub enum StepError<E> {
 impl Initiator {
     /// An initiator whose messages have at most the bytes that `frame` allows.
     pub fn new(frame: FrameLimit) -> Self {
-        Self { frame, rounds: 0, listed: 0 }
+        Self { frame, rounds: 0, listed: 0, asked: Bound::INFINITY, kept: Vec::new() }
     }
 
     /// The first message: the fingerprints of the whole set's parts, or its ids if they are few.
@@ -70,34 +87,41 @@ impl Initiator {
     /// Rounds are bounded: beyond the first 64 there may be one for each id that either side has
     /// listed, and 100,000 in all.
     pub fn step<S: Set>(&mut self, set: &S, answer: &[u8]) -> Result<Step, StepError<S::Error>> {
-        let ranges = Ranges::new(answer)?;
+        let mut ranges = Ranges::new(answer)?;
         self.rounds += 1;
-        let mut turn = Turn::new(set, self.frame);
-        let mut found = Found::default();
-        let mut lower = Edge::START;
-        for range in ranges {
-            let upper = set.seek(&lower, &range.bound).map_err(StepError::Set)?;
-            let room = match range.body {
-                Body::Fingerprint(theirs) if theirs != lower.fingerprint_to(&upper) => {
-                    turn.split(&lower, &upper).map_err(StepError::Set)?
-                }
-                Body::Ids(ids) => {
-                    self.listed += ids.len() as u64 + lower.count_to(&upper) as u64;
-                    found.compare(set, &lower, &upper, ids).map_err(StepError::Set)?;
-                    turn.skip(&range.bound);
-                    Room::Left
-                }
-                Body::Skip | Body::Fingerprint(_) => {
-                    turn.skip(&range.bound);
-                    Room::Left
-                }
-            };
-            if room == Room::Full {
-                break;
-            }
-            lower = upper;
+        let turn = Turn::new(set, self.frame);
+        let mut reading = Reading { turn, found: Found::default(), lower: Edge::START, listed: 0 };
+        match reading.read(&mut ranges, self.asked).map_err(StepError::Set)? {
+            Room::Full => self.keep(&ranges),
+            Room::Left => self.read_kept(&mut reading).map_err(StepError::Set)?,
         }
+        let Reading { mut turn, found, listed, .. } = reading;
+        self.listed += listed;
+        if self.kept.iter().map(|rest| rest.answer.len()).sum::<usize>() > REST_BYTES_MAX {
+            self.kept.clear();
+            turn.close().map_err(StepError::Set)?;
+        }
+        self.asked = turn.written();
         self.conclude(turn.finish(), found)
+    }
+
+    fn keep(&mut self, ranges: &Ranges<'_>) {
+        let (answer, place) = (ranges.rest().to_vec(), ranges.place());
+        self.kept.push(Rest { answer, at: 0, place, asked: self.asked });
+    }
+
+    /// Goes on with what was kept, as far as there is room.
+    fn read_kept<S: Set>(&mut self, reading: &mut Reading<'_, S>) -> Result<(), S::Error> {
+        while let Some(rest) = self.kept.last_mut() {
+            let mut ranges = Ranges::resume(&rest.answer[rest.at..], rest.place);
+            if reading.read(&mut ranges, rest.asked)? == Room::Full {
+                rest.place = ranges.place();
+                rest.at = rest.answer.len() - ranges.rest().len();
+                return Ok(());
+            }
+            self.kept.pop();
+        }
+        Ok(())
     }
 
     fn conclude<E>(&self, next: Vec<u8>, found: Found) -> Result<Step, StepError<E>> {
@@ -109,51 +133,58 @@ impl Initiator {
     }
 }
 
-/// The differences that one answer lists.
-#[derive(Default)]
-struct Found {
-    have: Vec<EventId>,
-    need: Vec<EventId>,
-    /// `need` again, as a peer may list an id in several ranges.
-    needed: HashSet<[u8; 32]>,
+/// The step from one answer, and what was kept of earlier ones, to the next message.
+struct Reading<'s, S: Set> {
+    turn: Turn<'s, S>,
+    found: Found,
+    /// Up to where ranges were read.
+    lower: Edge,
+    listed: u64,
 }
 
-impl Found {
-    fn compare<S: Set>(
-        &mut self,
-        set: &S,
-        lower: &Edge,
-        upper: &Edge,
-        theirs: &[[u8; 32]],
-    ) -> Result<(), S::Error> {
-        let count = lower.count_to(upper);
-        if count == 0 {
-            self.needed.reserve(theirs.len());
-            self.need.reserve(theirs.len());
-            theirs.iter().for_each(|id| self.needs(id));
-            return Ok(());
+impl<S: Set> Reading<'_, S> {
+    /// Reads ranges of an answer to what was asked up to `asked`. When the message is full, the
+    /// range that did not fit is the next one.
+    fn read(&mut self, ranges: &mut Ranges<'_>, asked: Bound) -> Result<Room, S::Error> {
+        let set = self.turn.set;
+        let start = ranges.place().lower;
+        if self.lower.bound < start {
+            self.lower = set.seek(&self.lower, &start)?;
         }
-        let id_at = |place: &usize| &theirs[*place];
-        let mut sorted: Vec<usize> = (0..theirs.len()).collect();
-        sorted.sort_unstable_by_key(|place| id_at(place));
-        sorted.dedup_by_key(|place| id_at(place));
-        let mut is_common = vec![false; sorted.len()];
-        set.for_each(lower, count, &mut |item| match sorted
-            .binary_search_by_key(&&item.id.0, |place| id_at(place))
-        {
-            Ok(at) => is_common[at] = true,
-            Err(_) => self.have.push(item.id),
-        })?;
-        let mut is_common = is_common.into_iter();
-        sorted.retain(|_| is_common.next() == Some(false));
-        sorted.sort_unstable();
-        sorted.iter().for_each(|place| self.needs(id_at(place)));
-        Ok(())
-    }
-
-    fn needs(&mut self, id: &[u8; 32]) {
-        if self.needed.insert(*id) {
-            self.need.push(EventId(*id));
+        loop {
+            let before = ranges.clone();
+            let Some(range) = ranges.next() else { return Ok(Room::Left) };
+            // A full frame ends with one word on all the rest. Of that only what was asked for is
+            // open, and it is asked for again.
+            let is_cut = matches!(range.body, Body::Fingerprint(_)) && asked < range.bound;
+            let bound = if is_cut { asked } else { range.bound };
+            let is_overlapped = before.place().lower < self.lower.bound;
+            if bound <= self.lower.bound && (is_cut || is_overlapped) {
+                continue;
+            }
+            let upper = set.seek(&self.lower, &bound)?;
+            let room = match range.body {
+                Body::Fingerprint(theirs)
+                    if is_cut || theirs != self.lower.fingerprint_to(&upper) =>
+                {
+                    self.turn.split(&self.lower, &upper)?
+                }
+                Body::Ids(ids) => {
+                    self.listed += ids.len() as u64 + self.lower.count_to(&upper) as u64;
+                    self.found.compare(set, &self.lower, &upper, ids)?;
+                    self.turn.skip(&bound);
+                    Room::Left
+                }
+                Body::Skip | Body::Fingerprint(_) => {
+                    self.turn.skip(&bound);
+                    Room::Left
+                }
+            };
+            if room == Room::Full {
+                *ranges = before;
+                return Ok(Room::Full);
+            }
+            self.lower = upper;
         }
     }
 }

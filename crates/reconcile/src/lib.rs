@@ -15,6 +15,7 @@
 
 mod bound;
 mod cross;
+mod found;
 mod initiator;
 pub mod limits;
 mod ranges;

@@ -24,6 +24,15 @@ pub(crate) const ROUNDS_FREE: u64 = 64;
 /// Rounds of one session: 10M ids in frames of 4 kB are 83,000.
 pub(crate) const ROUNDS_MAX: u64 = 100_000;
 
+/// Bytes of splits that any peer can use. Of the 16 parts of a range that differs, 350 bytes, at least
+/// one differs, which takes as many bytes in the peer's next message; so whoever sends messages of so
+/// many bytes has no use for more, and known clients send 60,000.
+pub(crate) const SPLIT_BYTES_MIN: usize = 60_000;
+
+/// Bytes of answers of which ranges are still to be asked about. With frames of 500 kB a session
+/// keeps at most one answer for each level of the tree, of which 10M items have six.
+pub(crate) const REST_BYTES_MAX: usize = 8 << 20;
+
 /// How many bytes a message may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimit(usize);

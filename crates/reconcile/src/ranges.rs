@@ -63,6 +63,14 @@ pub enum Body<'m> {
     Ids(&'m [[u8; 32]]),
 }
 
+/// What must be known to go on reading between two ranges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The bound of the range before.
+    pub(crate) lower: Bound,
+    time: u64,
+}
+
 /// The ranges of a message, which has been checked whole.
 #[derive(Clone, Debug)]
 pub struct Ranges<'m> {
@@ -85,6 +93,21 @@ impl<'m> Ranges<'m> {
             Some((&other @ 0x60..=0x6F, _)) => Err(MessageError::OtherVersion(other)),
             Some((&other, _)) => Err(MessageError::NotThisProtocol(other)),
         }
+    }
+
+    /// Goes on in a message that was checked, of which everything before `place` is left out.
+    pub(crate) fn resume(rest: &'m [u8], place: Place) -> Self {
+        Self { rest, lower: place.lower, time: place.time }
+    }
+
+    /// Where the next range begins.
+    pub(crate) fn place(&self) -> Place {
+        Place { lower: self.lower, time: self.time }
+    }
+
+    /// The bytes of the next range and of those behind it.
+    pub(crate) fn rest(&self) -> &'m [u8] {
+        self.rest
     }
 
     fn check(mut self) -> Result<(), MessageError> {

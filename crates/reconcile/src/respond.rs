@@ -1,7 +1,8 @@
 //! The responder: one message in, one message out.
 
-use crate::limits::{FrameLimit, VERSION};
-use crate::ranges::{Body, MessageError, Ranges};
+use crate::bound::Bound;
+use crate::limits::{BUCKETS, FrameLimit, VERSION};
+use crate::ranges::{Body, MessageError, Range, Ranges};
 use crate::set::{Edge, Set};
 use crate::turn::{Room, Turn};
 
@@ -31,6 +32,9 @@ pub fn respond<S: Set>(
         other => other?,
     };
     let mut turn = Turn::new(set, frame);
+    if is_cut(set, &ranges).map_err(RespondError::Set)? {
+        turn.bound_splits(message.len());
+    }
     let mut lower = Edge::START;
     for range in ranges {
         let upper = set.seek(&lower, &range.bound).map_err(RespondError::Set)?;
@@ -45,9 +49,27 @@ pub fn respond<S: Set>(
             }
         };
         if room == Room::Full {
+            turn.close().map_err(RespondError::Set)?;
             break;
         }
         lower = upper;
     }
     Ok(turn.finish())
+}
+
+/// Whether the message seems to have been cut by a limit of the peer's: its last word is on a good part
+/// of the set.
+fn is_cut<S: Set>(set: &S, ranges: &Ranges<'_>) -> Result<bool, S::Error> {
+    let (mut lower, mut last) = (Bound::ZERO, None);
+    for range in ranges.clone() {
+        lower = last.map_or(Bound::ZERO, |range: Range<'_>| range.bound);
+        last = Some(range);
+    }
+    match last {
+        Some(Range { bound, body: Body::Fingerprint(_) }) if bound.is_infinity() => {
+            let rest = set.len() - set.seek(&Edge::START, &lower)?.index;
+            Ok(rest > set.len() / BUCKETS)
+        }
+        _ => Ok(false),
+    }
 }

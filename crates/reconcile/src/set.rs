@@ -37,10 +37,11 @@ impl Edge {
 /// themselves.
 ///
 /// What answering costs: one [`seek`](Self::seek) for each range that comes in; for each range that
-/// is split 15 times [`edge_at`](Self::edge_at), or one [`for_each`](Self::for_each) when it has at
-/// most [`WALK_ITEMS_MAX`](Self::WALK_ITEMS_MAX) items; one `for_each` for each range that is
+/// is split 15 times [`edge_near`](Self::edge_near), or one [`for_each`](Self::for_each) when it has
+/// at most [`WALK_ITEMS_MAX`](Self::WALK_ITEMS_MAX) items; one `for_each` for each range that is
 /// listed. A session over 1M items that all differ makes about 60,000 seeks and 4,000 splits of
-/// large ranges, so both should take microseconds.
+/// large ranges, and in limited frames a new split from the top for every full one, so both should
+/// take microseconds.
 pub trait Set {
     /// Why an item could not be read.
     type Error;
@@ -68,6 +69,16 @@ pub trait Set {
     ///
     /// Expected: microseconds.
     fn edge_at(&self, at: usize) -> Result<Edge, Self::Error>;
+
+    /// An edge that costs little, at most `slack` items before or behind [`edge_at`](Self::edge_at)'s.
+    /// Both `at - slack` and `at + slack` are above 0 and below [`len`](Self::len).
+    ///
+    /// A set that keeps sums gives the nearest place of which it knows the sum. By default it is the
+    /// exact place.
+    fn edge_near(&self, at: usize, slack: usize) -> Result<Edge, Self::Error> {
+        let _ = slack;
+        self.edge_at(at)
+    }
 
     /// Shows `count` items, from `from` on, in ascending order. So many are there.
     ///

@@ -1,7 +1,7 @@
 //! One message in the making, which both roles share.
 
 use crate::bound::{Bound, Item};
-use crate::limits::{BUCKETS, FrameLimit, LIST_ITEMS_MAX};
+use crate::limits::{BUCKETS, FrameLimit, LIST_ITEMS_MAX, SPLIT_BYTES_MIN};
 use crate::set::{Edge, Set};
 use crate::sum::{Fingerprint, Sum};
 use crate::writer::Writer;
@@ -11,6 +11,9 @@ pub(crate) struct Turn<'s, S: Set> {
     pub(crate) set: &'s S,
     writer: Writer,
     fill_bytes_max: usize,
+    /// What may be filled with splits.
+    split_bytes_max: usize,
+    split_bytes: usize,
     /// The last bound that was written: the next range on the wire starts here. What is said of the
     /// rest of a cut frame must be said from here on, or items between are never found (N-16).
     written: Edge,
@@ -29,6 +32,8 @@ impl<'s, S: Set> Turn<'s, S> {
             set,
             writer: Writer::new(),
             fill_bytes_max: frame.fill_bytes_max(),
+            split_bytes_max: usize::MAX,
+            split_bytes: 0,
             written: Edge::START,
         }
     }
@@ -37,15 +42,25 @@ impl<'s, S: Set> Turn<'s, S> {
         self.writer.finish()
     }
 
+    /// Says no more by splits than the peer can ask about in a message of `bytes`.
+    pub(crate) fn bound_splits(&mut self, bytes: usize) {
+        self.split_bytes_max = bytes.max(SPLIT_BYTES_MIN);
+    }
+
     /// Nothing more is to be said up to `bound`.
     pub(crate) fn skip(&mut self, bound: &Bound) {
         self.writer.skip(bound);
     }
 
+    /// Up to where anything was said that is to be answered.
+    pub(crate) fn written(&self) -> Bound {
+        self.written.bound
+    }
+
     /// Says more about a range whose fingerprints differ: its ids, or the fingerprints of its
-    /// parts. What does not fit is left to the fingerprint of the rest.
+    /// parts. When that does not fit nothing is said of it.
     pub(crate) fn split(&mut self, lower: &Edge, upper: &Edge) -> Result<Room, S::Error> {
-        let before = self.writer.mark();
+        let (before, start) = (self.writer.mark(), self.writer.len());
         let count = lower.count_to(upper);
         if count <= LIST_ITEMS_MAX {
             self.list(lower, &upper.bound, count)?;
@@ -54,15 +69,16 @@ impl<'s, S: Set> Turn<'s, S> {
         } else {
             self.split_by_edges(lower, upper)?;
         }
-        if self.writer.len() > self.fill_bytes_max {
+        self.split_bytes += self.writer.len() - start;
+        if self.writer.len() > self.fill_bytes_max || self.split_bytes > self.split_bytes_max {
             self.writer.back_to(before);
-            return self.close();
+            return Ok(Room::Full);
         }
         self.written = *upper;
         Ok(Room::Left)
     }
 
-    /// Lists the ids of a range, as many as the frame has room for.
+    /// Lists the ids of a range, as many as the frame has room for. What is behind them is not said.
     pub(crate) fn list_cut(&mut self, lower: &Edge, upper: &Edge) -> Result<Room, S::Error> {
         let count = lower.count_to(upper);
         let room = self.fill_bytes_max.saturating_sub(self.writer.len()) / 32 + 1;
@@ -72,10 +88,7 @@ impl<'s, S: Set> Turn<'s, S> {
         } else {
             self.list_first(lower, room)?;
         }
-        match self.writer.len() > self.fill_bytes_max {
-            true => self.close(),
-            false => Ok(Room::Left),
-        }
+        Ok(if self.writer.len() > self.fill_bytes_max { Room::Full } else { Room::Left })
     }
 
     fn list(&mut self, lower: &Edge, bound: &Bound, count: usize) -> Result<(), S::Error> {
@@ -104,9 +117,13 @@ impl<'s, S: Set> Turn<'s, S> {
     }
 
     fn split_by_edges(&mut self, lower: &Edge, upper: &Edge) -> Result<(), S::Error> {
+        // Two neighbours that lean towards each other leave an item between them.
+        let slack = (lower.count_to(upper) / BUCKETS - 1) / 2;
         let mut last = *lower;
         for at in bucket_ends(lower.index, upper.index) {
-            let edge = if at == upper.index { *upper } else { self.set.edge_at(at)? };
+            let is_last = at == upper.index;
+            let edge = if is_last { *upper } else { self.set.edge_near(at, slack)? };
+            debug_assert!(last.index < edge.index && edge.index.abs_diff(at) <= slack || is_last);
             self.writer.fingerprint(&edge.bound, &last.fingerprint_to(&edge));
             last = edge;
         }
@@ -138,10 +155,10 @@ impl<'s, S: Set> Turn<'s, S> {
     }
 
     /// Ends a full frame with one word on everything behind the last bound that was written.
-    fn close(&mut self) -> Result<Room, S::Error> {
+    pub(crate) fn close(&mut self) -> Result<(), S::Error> {
         self.writer.forget_skip();
         if self.written.bound.is_infinity() {
-            return Ok(Room::Full);
+            return Ok(());
         }
         let end = self.set.seek(&self.written, &Bound::INFINITY)?;
         match self.written.count_to(&end) {
@@ -150,7 +167,8 @@ impl<'s, S: Set> Turn<'s, S> {
             0 => self.writer.ids(&end.bound, 0),
             _ => self.writer.fingerprint(&end.bound, &self.written.fingerprint_to(&end)),
         }
-        Ok(Room::Full)
+        self.written = end;
+        Ok(())
     }
 }
 

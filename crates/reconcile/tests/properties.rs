@@ -78,6 +78,45 @@ impl Set for ByEdges {
     }
 }
 
+/// The same set, split where its places happen to be cheap: as far off as is allowed, to either side.
+struct Leaning(SortedSet);
+
+impl Set for Leaning {
+    type Error = Infallible;
+    const WALK_ITEMS_MAX: usize = 0;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn seek(&self, from: &Edge, bound: &Bound) -> Result<Edge, Infallible> {
+        self.0.seek(from, bound)
+    }
+
+    fn edge_at(&self, at: usize) -> Result<Edge, Infallible> {
+        self.0.edge_at(at)
+    }
+
+    fn edge_near(&self, at: usize, slack: usize) -> Result<Edge, Infallible> {
+        let index = match self.0.items()[at].id.0[0] % 3 {
+            0 => at - slack,
+            1 => at + slack,
+            _ => at,
+        };
+        let place = Bound::at_place(&self.0.items()[index]);
+        self.0.seek(&Edge::START, &place)
+    }
+
+    fn for_each(
+        &self,
+        from: &Edge,
+        count: usize,
+        visit: &mut dyn FnMut(&Item),
+    ) -> Result<(), Infallible> {
+        self.0.for_each(from, count, visit)
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -205,6 +244,26 @@ proptest! {
         theirs.retain(|item| time_of.get(&item.id).is_none_or(|time| *time == item.time));
         let outcome = session(&mut Ours::new(&ours, our_limit), &Ours::new(&theirs, their_limit));
         assert_exact(&outcome, &ours, &theirs, "random sets");
+        let leaning = |items: &[Item]| Leaning(items.iter().copied().collect());
+        let outcome = session(
+            &mut Ours::over(leaning(&ours), our_limit),
+            &Ours::over(leaning(&theirs), their_limit),
+        );
+        assert_exact(&outcome, &ours, &theirs, "random sets that lean");
+    }
+
+    /// Places that need not be items: the same place, no byte more than it takes.
+    #[test]
+    fn a_place_is_as_short_as_it_can_be(place in item(), other in item()) {
+        let bound = Bound::at_place(&place);
+        prop_assert_eq!(bound, Bound::at_item(&place));
+        prop_assert_eq!(bound.is_above(&other), other < place);
+        let mut writer = Writer::new();
+        writer.push(&bound, &Body::Ids(&[]));
+        let zeros = place.id.0.iter().rev().take_while(|byte| **byte == 0).count();
+        let mut longest = Writer::new();
+        longest.push(&Bound::at_item(&place), &Body::Ids(&[]));
+        prop_assert_eq!(writer.finish().len() + zeros, longest.finish().len());
     }
 
     /// A walk and 15 places give the same split.

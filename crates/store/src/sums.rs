@@ -14,7 +14,7 @@ mod tests;
 use std::sync::Arc;
 
 use zeolite_proto::{EventId, EventRef, Timestamp};
-use zeolite_reconcile::{Item, Sum};
+use zeolite_reconcile::{Bound, Item, Sum};
 
 pub(crate) use self::change::Change;
 pub(crate) use self::hidden::Hidden;
@@ -40,6 +40,12 @@ impl ItemKey {
 
     pub(crate) fn of_entry(entry: &TimelineEntry) -> Self {
         Self(*entry.0.first_chunk().expect("an entry begins with its key"))
+    }
+
+    /// The place between two items that takes the fewest bytes in a message.
+    fn between(before: &Self, after: &Self) -> Self {
+        let bound = Bound::between(&before.item(), &after.item());
+        Self::new(bound.time(), &bound.id())
     }
 
     pub(crate) fn time(&self) -> Timestamp {
@@ -257,19 +263,21 @@ impl BucketSize {
         let parts = (places.len() / self.items).max(1);
         for part in 0..parts {
             let range = places.len() * part / parts..places.len() * (part + 1) / parts;
-            let edge = if part == 0 { edge } else { places[range.start].key };
+            let cut = |at: usize| ItemKey::between(&places[at - 1].key, &places[at].key);
+            let edge = if part == 0 { edge } else { cut(range.start) };
             let mut bucket = Bucket::empty(edge);
             places[range].iter().for_each(|place| bucket.tallies.put_in(place));
             out.push(bucket);
         }
     }
 
-    /// Puts an item that is above all others into the last of `buckets`, or a new one.
-    fn append(self, place: &Place, buckets: &mut Vec<Bucket>) {
+    /// Puts an item that is above all others, none of which is above `top`, into the last of
+    /// `buckets`, or a new one.
+    fn append(self, place: &Place, top: &ItemKey, buckets: &mut Vec<Bucket>) {
         match buckets.last_mut() {
             Some(last) if last.tallies.all.count < self.items as u64 => last.tallies.put_in(place),
             _ => {
-                let mut bucket = Bucket::empty(place.key);
+                let mut bucket = Bucket::empty(ItemKey::between(top, &place.key));
                 bucket.tallies.put_in(place);
                 buckets.push(bucket);
             }

@@ -97,6 +97,10 @@ impl Outcome {
     pub(crate) fn rounds(&self) -> usize {
         self.messages.len() / 2
     }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.messages.iter().map(Vec::len).sum()
+    }
 }
 
 /// Lets two peers speak until the initiator is done.

@@ -1,5 +1,7 @@
 //! Peers behind one face: ours, the negentropy crate, and one with a fault that is in the wild.
 
+use std::convert::Infallible;
+
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
 use zeolite_proto::EventId;
 use zeolite_reconcile::{
@@ -23,20 +25,25 @@ pub(crate) fn limit(frame_bytes_max: usize) -> FrameLimit {
 }
 
 /// Our side, in either role.
-pub(crate) struct Ours {
-    pub(crate) set: SortedSet,
+pub(crate) struct Ours<S = SortedSet> {
+    pub(crate) set: S,
     frame_bytes_max: usize,
     initiator: Initiator,
 }
 
 impl Ours {
     pub(crate) fn new(items: &[Item], frame_bytes_max: usize) -> Self {
-        let initiator = Initiator::new(limit(frame_bytes_max));
-        Self { set: items.iter().copied().collect(), frame_bytes_max, initiator }
+        Self::over(items.iter().copied().collect(), frame_bytes_max)
     }
 }
 
-impl Initiates for Ours {
+impl<S> Ours<S> {
+    pub(crate) fn over(set: S, frame_bytes_max: usize) -> Self {
+        Self { set, frame_bytes_max, initiator: Initiator::new(limit(frame_bytes_max)) }
+    }
+}
+
+impl<S: Set<Error = Infallible>> Initiates for Ours<S> {
     fn start(&mut self) -> Vec<u8> {
         self.initiator.start(&self.set).expect("memory can be read")
     }
@@ -50,7 +57,7 @@ impl Initiates for Ours {
     }
 }
 
-impl Responds for Ours {
+impl<S: Set<Error = Infallible>> Responds for Ours<S> {
     fn respond(&self, message: &[u8]) -> Vec<u8> {
         let answer = respond(&self.set, message, limit(self.frame_bytes_max));
         let answer = answer.expect("a good message");

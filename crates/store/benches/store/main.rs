@@ -1,5 +1,6 @@
 //! The store's targets, measured: `cargo bench -p zeolite-store` with a million events, with
-//! `-- --short` fifty thousand, with `-- --events N` as many as wanted. Everything that comes back is compared with the corpus.
+//! `-- --short` fifty thousand, with `-- --events N` as many as wanted; `--reconcile` ends behind
+//! reconciliation. Everything that comes back is compared with the corpus.
 #![allow(clippy::print_stdout, reason = "a benchmark reports")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 #![allow(unreachable_pub, reason = "modules of a program")]
@@ -7,6 +8,7 @@
 mod append;
 mod corpus;
 mod expected;
+mod initiators;
 mod read;
 mod reconcile;
 mod report;
@@ -24,6 +26,9 @@ fn main() {
     let corpus = corpus::generate(events, SMALL_CONTENT_CHARS);
     let store = append::run(&mut report, &corpus, dir.path(), 1_000.0);
     reconcile::run(&mut report, &corpus, &store);
+    if args.iter().any(|arg| arg == "--reconcile") {
+        return report.finish();
+    }
     read::run(&mut report, &corpus, &store);
     drop((store, corpus));
 

@@ -132,7 +132,11 @@ impl<E> OneChunk<'_, '_, E> {
         } else {
             self.out.push(changed);
         }
-        above.iter().for_each(|change| self.size.append(&change.place, &mut self.out));
+        let mut top = self.top;
+        for change in above {
+            self.size.append(&change.place, top, &mut self.out);
+            top = change.key();
+        }
         Ok(())
     }
 

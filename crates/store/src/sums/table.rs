@@ -185,7 +185,7 @@ impl<'t, 'e> SumsTable<'t, 'e> {
         if total > 0 {
             tracing::info!(total, "making sums of all events, once");
         }
-        let (mut buckets, mut done) = (Vec::new(), 0_u64);
+        let (mut buckets, mut top, mut done) = (Vec::new(), ItemKey::LOWEST, 0_u64);
         for entry in self.tables.timeline.iter(self.txn)? {
             let entry: TimelineEntry = timeline_entry(entry?)?;
             done += 1;
@@ -198,7 +198,8 @@ impl<'t, 'e> SumsTable<'t, 'e> {
             if let Some(kind) = kind_of(self.tables, self.txn, entry.seq())? {
                 let is_gated = self.gated_kinds.binary_search(&kind).is_ok();
                 let place = Place { key: ItemKey::of_entry(&entry), is_gated };
-                self.size.append(&place, &mut buckets);
+                self.size.append(&place, &top, &mut buckets);
+                top = place.key;
             }
         }
         self.tables.sums.clear(self.txn)?;

@@ -118,6 +118,11 @@ pub(crate) fn assert_same(view: &LiveView<'_>, expected: &SortedSet, rng: &mut T
         let at = rng.random_range(1..view.len());
         let Ok(there) = expected.edge_at(at);
         assert_eq!(view.edge_at(at).expect("an edge"), there);
+        let slack = rng.random_range(0..at.min(view.len() - at));
+        let near = view.edge_near(at, slack).expect("an edge");
+        assert!(near.index.abs_diff(at) <= slack, "{slack} from {at}: {near:?}");
+        let Ok(there) = expected.seek(&Edge::START, &near.bound);
+        assert_eq!(near, there);
     }
 }
 
