@@ -104,6 +104,10 @@ bench-index:
 bench-reconcile:
     cargo bench -p zeolite-reconcile
 
+# Fuzz what a message of a reconciliation can do until it is stopped; needs cargo-fuzz and no other compiler
+fuzz-reconcile:
+    cd crates/reconcile && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none frames
+
 # Mirrors against simulated upstreams that fail, lie and refuse, in that many random worlds
 simulate-mirror SEEDS="3000":
     ZEOLITE_SEEDS={{SEEDS}} cargo test --release -p zeolite-mirror --test simulation
