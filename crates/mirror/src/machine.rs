@@ -28,6 +28,7 @@ mod input;
 mod job;
 mod limits;
 mod listing;
+mod login;
 mod paging;
 mod pair;
 mod progress;
@@ -179,6 +180,7 @@ impl Machine {
             Input::LocalEvents { events, missing } => {
                 self.roads.upload.read(events, &missing, &mut self.context);
             }
+            Input::Signed(login) => self.signed(&login),
             Input::LocalLive(event) => self.local_live(event),
             Input::LocalLost { reason } => self.local_lost(reason),
             Input::LocalBack => self.local_back(),
@@ -247,6 +249,7 @@ impl Machine {
 
     fn drop_connection(&mut self) {
         self.tail.reset();
+        self.context.login.reset();
         self.catch_up.suspend(&mut self.context);
         self.roads.reset(&mut self.context);
         self.audit_at = None;
@@ -298,6 +301,9 @@ impl Machine {
                     context.unasked();
                 }
             }
+            FromRelay::Ok { id, accepted, text } if context.login.owns(&id) => {
+                context.decided_login(accepted, &text);
+            }
             FromRelay::Ok { id, accepted, text } => {
                 self.roads.upload.answer(&id, accepted, &text, context);
             }
@@ -319,7 +325,8 @@ impl Machine {
             FromRelay::NegErr { sub, text, cap } => {
                 self.catch_up.refused(&sub, &text, cap, context);
             }
-            FromRelay::Auth { .. } | FromRelay::Count { .. } => {}
+            FromRelay::Auth { challenge } => context.asked_for_login(challenge),
+            FromRelay::Count { .. } => {}
         }
     }
 
@@ -358,6 +365,12 @@ impl Machine {
             } else {
                 Fault::Connection(text.into())
             });
+        }
+    }
+
+    fn signed(&mut self, login: &crate::login::Login) {
+        if self.link == Link::Up {
+            self.context.log_in(login);
         }
     }
 
@@ -424,6 +437,13 @@ impl Machine {
         if !end.is_success() {
             self.context.trouble(end.to_string());
             audit_at = audit_at.min(self.context.now + RETRY_EVERY);
+        }
+        if let End::LoginRefused(text) = end
+            && text.starts_with("auth-required")
+        {
+            // The question, or the answer, got lost: the next connection asks anew.
+            self.context.fault = Some(Fault::Connection(text));
+            return;
         }
         self.audit_at = Some(audit_at);
         self.context.is_fruitful = true;

@@ -32,6 +32,7 @@ pub use self::pair::PairMirror;
 pub use self::refusals::Refusals;
 use crate::address::RelayAddress;
 use crate::local::Local;
+use crate::login::SignsLogins;
 use crate::machine::{Effect, Input, Machine, Outcome, Progress, Settings, Verdict};
 use crate::socket::Connector;
 
@@ -51,6 +52,8 @@ pub struct Mirror<L> {
     pub connector: Connector,
     /// What to do.
     pub settings: Settings,
+    /// Signs logins, where there is a key.
+    pub login: Option<Arc<dyn SignsLogins>>,
     /// The local side.
     pub local: Arc<L>,
     /// Is told where the mirror stands.
@@ -78,6 +81,7 @@ enum Answer<S> {
 
 struct Worker<L: Local> {
     local: Arc<L>,
+    login: Option<Arc<dyn SignsLogins>>,
     machine: Machine,
     start: Instant,
     deadline: Option<Instant>,
@@ -103,7 +107,8 @@ impl<L: Local> Mirror<L> {
             link: Link::new(self.address, self.connector),
             jobs: Jobs::new(Arc::clone(&self.local), answers.clone()),
             local: self.local,
-            machine: Machine::new(self.settings),
+            machine: Machine::new(Settings { has_key: self.login.is_some(), ..self.settings }),
+            login: self.login,
             start: Instant::now(),
             deadline: None,
             answers,
@@ -251,6 +256,11 @@ impl<L: Local> Worker<L> {
             Effect::FollowLocal => {
                 if let Some(follow) = self.follow.take() {
                     self.local.follow(self.machine.settings().filter.clone(), follow);
+                }
+            }
+            Effect::LogIn { challenge } => {
+                if let Some(login) = self.link.sign(self.login.as_deref(), &challenge) {
+                    self.handle(Input::Signed(login));
                 }
             }
             Effect::Reconnect { after } => self.link.reconnect(after),

@@ -45,5 +45,6 @@ mod retention;
 mod clock;
 mod metrics;
 mod replace_file;
+mod secret_key;
 
 pub use server::{RunningRelay, serve, start};

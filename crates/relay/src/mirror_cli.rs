@@ -59,6 +59,13 @@ pub struct MirrorCli {
     /// Certificate authorities to trust for wss:// beside the system's (PEM)
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
+    /// Log in with the secret key in this file where a relay asks for it: hex or nsec1..., mode 600
+    #[arg(long, value_name = "FILE")]
+    pub auth_key_file: Option<PathBuf>,
+    /// Seconds in which a relay must connect, and in which an answer must go on
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub timeout: u64,
     /// Configuration of the store and its limits: the relay's file (TOML)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -92,6 +99,9 @@ configuration, or through its address with --into:
   [[mirror]]
   url = \"wss://relay.example\"
   dir = \"both\"
+
+A relay that lets in only whom it knows (NIP-42) is told who comes by --auth-key-file; the key stays on
+this machine, and signs nothing but logins.
 
 Both sides are compared by NIP-77 where the relay speaks it, and read page by page where not. What comes
 is checked like what clients send: id, signature, limits, deletion, expiry, and the filter. Only what is
@@ -185,6 +195,8 @@ impl MirrorCli {
             },
             is_trusted: self.trust,
             vanish: self.vanish,
+            timeout_s: self.timeout,
+            auth_key_file: self.auth_key_file.clone(),
             ..MirrorDraft::default()
         };
         draft.finish()

@@ -23,7 +23,7 @@ use crate::commands::{Exit, FAILED, environment, output};
 use crate::config::{Config, Layers, MirrorConfig, resolve};
 use crate::core::Core;
 use crate::metrics::Metrics;
-use crate::mirror::settings::{connector, settings};
+use crate::mirror::settings::{connector, login, settings};
 use crate::mirror::status::measure;
 use crate::mirror::{MirrorStatus, StoreSide};
 use crate::mirror_cli::MirrorCli;
@@ -87,7 +87,8 @@ fn log_to_stderr(config: &Config) -> anyhow::Result<()> {
 
 fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow::Result<Exit> {
     let start = Instant::now();
-    let connector = connector(mirror.address.is_tls(), cli.ca.as_deref())?;
+    let connector = connector(&mirror.address, mirror, cli.ca.as_deref())?;
+    let login = login(mirror)?;
     let mut core = Core::start(config, 0).map_err(|error| match error.downcast_ref() {
         Some(OpenError::InUse { .. }) => error.context(
             "the store is held by another process; if that is a zeolite-relay, add the upstream \
@@ -100,6 +101,7 @@ fn into_store(cli: &MirrorCli, mirror: &MirrorConfig, config: &Config) -> anyhow
     let running = Mirror {
         address: mirror.address.clone(),
         connector,
+        login,
         settings: settings_of(cli, mirror),
         local: Arc::new(StoreSide::new(&core, &mirror.address.to_string())),
         progress,
@@ -137,12 +139,13 @@ fn into_relay(cli: &MirrorCli, mirror: &MirrorConfig, into: &RelayAddress) -> an
     let stop = stop_on_signal(&runtime)?;
     let (status, progress) = MirrorStatus::new(mirror);
     let connect = |address: &RelayAddress| {
-        let connector = connector(address.is_tls(), cli.ca.as_deref())?;
+        let connector = connector(address, mirror, cli.ca.as_deref())?;
         anyhow::Ok((address.clone(), connector))
     };
     let running = PairMirror {
         from: connect(&mirror.address)?,
         into: connect(into)?,
+        login: login(mirror)?,
         settings: settings_of(cli, mirror),
         clock: clock::now,
         progress,

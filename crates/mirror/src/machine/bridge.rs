@@ -127,6 +127,7 @@ impl Bridge {
         }
         self.is_up = false;
         self.tail.reset();
+        self.context.login.reset();
         self.roads.reset(&mut self.context);
         self.session = None;
         self.listings.clear(&self.context);
@@ -169,6 +170,7 @@ impl Bridge {
             Effect::Compare { job, filter, items } => self.listings.push(job, filter, items),
             Effect::Send(_)
             | Effect::Reconnect { .. }
+            | Effect::LogIn { .. }
             | Effect::Deadline(_)
             | Effect::Report(_)
             | Effect::Finished(_) => unreachable!("these are not asked of the local side"),
@@ -308,6 +310,9 @@ impl Bridge {
                     self.listings.take(&sub, event, context);
                 }
             }
+            FromRelay::Ok { id, accepted, text } if context.login.owns(&id) => {
+                context.decided_login(accepted, &text);
+            }
             FromRelay::Ok { id, accepted, text } => {
                 self.roads.upload.answer(&id, accepted, &text, context);
             }
@@ -319,18 +324,20 @@ impl Bridge {
             FromRelay::Closed { sub, text } => self.closed(&sub, &text),
             FromRelay::NegMsg { sub, hex } => self.far_answered(&sub, &hex),
             FromRelay::NegErr { sub, text, cap } if self.owns(&sub) => {
-                self.refuse(Refusal::read(&text, cap), &text, cap);
+                let refusal = self.context.refusal(&text, cap);
+                self.refuse(refusal, &text, cap);
             }
             FromRelay::Notice { text } => {
                 let is_unanswered =
                     |session: &Session| session.waits_since.is_some() && !session.is_answered;
                 if self.session.as_ref().is_some_and(is_unanswered)
-                    && let Some(refusal) = Refusal::read_notice(&text)
+                    && let Some(refusal) = self.context.refusal_by_notice(&text)
                 {
                     self.refuse(refusal, &text, None);
                 }
             }
-            FromRelay::NegErr { .. } | FromRelay::Auth { .. } | FromRelay::Count { .. } => {}
+            FromRelay::Auth { challenge } => self.context.asked_for_login(challenge),
+            FromRelay::NegErr { .. } | FromRelay::Count { .. } => {}
         }
     }
 
@@ -341,7 +348,8 @@ impl Bridge {
         } else if self.roads.download.owns(sub) {
             self.roads.download.refuse(sub, text, context);
         } else if self.owns(sub) {
-            self.refuse(Refusal::read(text, None), text, None);
+            let refusal = self.context.refusal(text, None);
+            self.refuse(refusal, text, None);
         } else if let Some(input) = self.listings.refuse(sub, text, &mut self.context) {
             self.tell(input);
         }

@@ -273,7 +273,10 @@ impl CatchUp {
         let dense = context.progress.counts.dense_seconds - self.dense_before;
         let refused = self.absent.as_ref().filter(|_| context.settings.mode == Mode::Negentropy);
         if let Some(text) = context.auth_wanted.take() {
-            End::AuthRequired(text)
+            match context.settings.has_key {
+                true => End::LoginRefused(text),
+                false => End::AuthRequired(text),
+            }
         } else if let Some(text) = refused {
             End::NegentropyRefused(text.clone())
         } else if let Some(text) = self.incomplete.take() {
@@ -457,7 +460,7 @@ impl CatchUp {
         context: &mut Context,
     ) {
         if let Some(comparison) = self.comparison.as_mut().filter(|it| it.owns(sub)) {
-            let ended = comparison.refused(text, cap);
+            let ended = comparison.refused(context.refusal(text, cap), text);
             self.conclude(ended, context);
         } else if let Some(job) = self.paging.refuse(sub, text, context) {
             self.give_up(&job, format!("REQ refused: {text}"), context);
@@ -467,7 +470,7 @@ impl CatchUp {
     /// A notice ends the try only while the first answer is due (case 16).
     pub(super) fn noticed(&mut self, text: &str, context: &mut Context) {
         let unanswered = self.comparison.as_mut().filter(|it| it.is_unanswered());
-        if let Some(ended) = unanswered.and_then(|comparison| comparison.noticed(text)) {
+        if let Some(ended) = unanswered.and_then(|comparison| comparison.noticed(text, context)) {
             self.conclude(ended, context);
         }
     }

@@ -180,14 +180,14 @@ impl Comparison {
     }
 
     /// The upstream ended the session.
-    pub(super) fn refused(&mut self, text: &str, cap: Option<u64>) -> Ended {
+    pub(super) fn refused(&mut self, refusal: Refusal, text: &str) -> Ended {
         self.is_open = false;
-        self.judge(Refusal::read(text, cap), text)
+        self.judge(refusal, text)
     }
 
     /// A notice while the first answer is due; `None` if it has nothing to do with it.
-    pub(super) fn noticed(&mut self, text: &str) -> Option<Ended> {
-        let refusal = Refusal::read_notice(text)?;
+    pub(super) fn noticed(&mut self, text: &str, context: &mut Context) -> Option<Ended> {
+        let refusal = context.refusal_by_notice(text)?;
         Some(self.judge(refusal, text))
     }
 

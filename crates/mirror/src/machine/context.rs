@@ -9,10 +9,13 @@ use super::deletions;
 use super::effect::Effect;
 use super::input::{JobId, Verdict};
 use super::limits::PeerLimits;
+use super::login::Login;
 use super::progress::{End, Progress};
 use super::recall::Recall;
+use super::refusal::Refusal;
 use super::settings::Settings;
 use super::sink::{Origin, Sink};
+use super::wire;
 
 /// Which filter something belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +74,8 @@ pub(super) struct Context {
     /// Something live was lost on the way: the next audit finds it, and should not be far.
     pub(super) is_audit_wanted: bool,
     pub(super) fault: Option<Fault>,
-    /// The upstream asked for a login, in these words.
+    pub(super) login: Login,
+    /// The upstream refused for want of a login, in these words.
     pub(super) auth_wanted: Option<String>,
     /// Kept where someone takes them.
     pub(super) reports: Option<Reports>,
@@ -101,6 +105,7 @@ impl Context {
             recent: recall(),
             is_audit_wanted: false,
             fault: None,
+            login: Login::new(settings.has_key),
             auth_wanted: None,
             reports: None,
             names: 0,
@@ -127,6 +132,47 @@ impl Context {
     /// Notes a sign of progress (case 16): what else the upstream sends moves no deadline.
     pub(super) fn moved(&mut self) {
         self.moved_at = self.now;
+    }
+
+    /// Reads a refusal. While a login may come of it, it is one for the moment.
+    pub(super) fn refusal(&mut self, text: &str, cap: Option<u64>) -> Refusal {
+        self.login.judge(Refusal::read(text, cap), text, self.now)
+    }
+
+    /// The same of a `NOTICE`.
+    pub(super) fn refusal_by_notice(&mut self, text: &str) -> Option<Refusal> {
+        let refusal = Refusal::read_notice(text)?;
+        Some(self.login.judge(refusal, text, self.now))
+    }
+
+    /// The upstream asks for a login.
+    pub(super) fn asked_for_login(&mut self, challenge: Box<str>) {
+        if self.login.asked(self.now) {
+            self.effects.push_back(Effect::LogIn { challenge });
+        }
+    }
+
+    /// The login is signed.
+    pub(super) fn log_in(&mut self, login: &crate::login::Login) {
+        self.login.sent(login.id);
+        self.moved();
+        self.send(wire::auth(&login.json));
+    }
+
+    /// The upstream has decided about a login.
+    pub(super) fn decided_login(&mut self, accepted: bool, text: &str) {
+        self.login.decided(accepted, self.now);
+        self.moved();
+        if accepted {
+            return;
+        }
+        // The far side of a pair ends nothing.
+        let is_bounded = self.settings.once || self.settings.dry_run;
+        self.fault = Some(if is_bounded && self.reports.is_none() {
+            Fault::Fatal(End::LoginRefused(text.to_owned()))
+        } else {
+            Fault::Connection(format!("the login is refused: {text}"))
+        });
     }
 
     pub(super) fn trouble(&mut self, text: impl Into<String>) {

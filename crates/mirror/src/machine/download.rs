@@ -208,7 +208,7 @@ impl Download {
         context.trouble(format!("REQ refused: {text}"));
         let missing: Vec<EventId> =
             batch.ids.iter().filter(|(_, came)| !came).map(|(id, _)| *id).collect();
-        match Refusal::read(text, None) {
+        match context.refusal(text, None) {
             Refusal::Auth => {
                 context.auth_wanted = Some(text.to_owned());
                 missing.iter().for_each(|id| self.give_up(id, context));

@@ -56,6 +56,12 @@ pub enum Effect {
     /// From now on say [`Input::LocalLive`](super::Input::LocalLive) for new local events that
     /// match the mirror's filter. Said once, at the first connection.
     FollowLocal,
+    /// Sign a login (NIP-42) for this question of the upstream; answered by
+    /// [`Input::Signed`](super::Input::Signed). Only with [`Settings::has_key`](super::Settings).
+    LogIn {
+        /// What the upstream asks.
+        challenge: Box<str>,
+    },
     /// Give up the connection, if one stands, and connect after this wait; answered by
     /// [`Input::Connected`](super::Input::Connected) or
     /// [`Input::Disconnected`](super::Input::Disconnected). Giving up is not answered.

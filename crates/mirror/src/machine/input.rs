@@ -3,6 +3,7 @@
 use zeolite_proto::{Event, EventId, FromRelay, FromRelayError, Timestamp};
 
 use super::limits::PeerLimits;
+use crate::login::Login;
 
 /// Names one window's comparison of sets, from its [`Effect::Reconcile`](super::Effect::Reconcile)
 /// or [`Effect::Compare`](super::Effect::Compare) on. Never used twice by one machine.
@@ -70,6 +71,8 @@ pub enum Input {
     /// The local side took a new event, from whomever; asked for by
     /// [`Effect::FollowLocal`](super::Effect::FollowLocal).
     LocalLive(Event),
+    /// The answer to [`Effect::LogIn`](super::Effect::LogIn).
+    Signed(Login),
     /// The local side is gone for a while: nothing that was asked of it will be answered.
     LocalLost {
         /// Why, for people.

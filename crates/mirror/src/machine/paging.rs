@@ -262,7 +262,7 @@ impl Paging {
         context.asked -= page.asked;
         // What came of it is here; the next page brings it again.
         context.trouble(format!("REQ refused: {text}"));
-        match Refusal::read(text, None) {
+        match context.refusal(text, None) {
             Refusal::Busy | Refusal::Ended => {
                 self.hold_until = context.now + self.backoff.next();
                 if self.backoff.failures() > HOLDS_MAX {

@@ -20,8 +20,8 @@ pub enum Side {
 }
 
 /// Mirrors between two relays. Driven like a [`Machine`], with these differences: inputs and effects
-/// name their side; of the effects only `Send`, `Reconnect`, `Deadline`, `Report` and `Finished`
-/// come, and of the inputs only `Connected`, `Disconnected`, `Received`, `Unreadable`,
+/// name their side; of the effects only `Send`, `LogIn`, `Reconnect`, `Deadline`, `Report` and `Finished`
+/// come, and of the inputs only `Signed`, `Connected`, `Disconnected`, `Received`, `Unreadable`,
 /// `DeadlineReached` and `Stop` go. `Deadline` and `DeadlineReached` concern both sides, whichever
 /// they name; `Report` and `Finished` come from [`Side::From`].
 pub struct Pair {
@@ -80,6 +80,7 @@ impl Pair {
                 self.bridge.context.now = self.now;
                 self.bridge.received(message);
             }
+            (Side::Into, Input::Signed(login)) => self.bridge.context.log_in(&login),
             // What cannot be read moves nothing; what is answered by it runs into its time limit.
             (Side::Into, _) => {}
         }
@@ -123,7 +124,10 @@ impl Pair {
         match effect {
             // Both parts' deadlines are worked out together.
             Effect::Deadline(_) => false,
-            Effect::Send(_) | Effect::Reconnect { .. } | Effect::Report(_) => {
+            Effect::Send(_)
+            | Effect::Reconnect { .. }
+            | Effect::LogIn { .. }
+            | Effect::Report(_) => {
                 self.effects.push_back((Side::From, effect));
                 false
             }

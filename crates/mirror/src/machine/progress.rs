@@ -140,6 +140,8 @@ pub enum End {
     Incomplete(String),
     /// The upstream wants a login, for which there is no key.
     AuthRequired(String),
+    /// The upstream does not let the mirror's key in, or not to what it asks for.
+    LoginRefused(String),
     /// The upstream does not reconcile, and nothing else was allowed.
     NegentropyRefused(String),
     /// The upstream could not be reached or kept, time and again.
@@ -165,6 +167,7 @@ impl std::fmt::Display for End {
             Self::AuthRequired(why) => {
                 write!(f, "the upstream wants a login, and there is no key: {why}")
             }
+            Self::LoginRefused(why) => write!(f, "the upstream refuses the mirror's key: {why}"),
             Self::NegentropyRefused(why) => write!(f, "the upstream does not reconcile: {why}"),
             Self::Unreachable(why) => write!(f, "the upstream cannot be reached: {why}"),
             Self::LocalFailed(why) => write!(f, "the local side failed: {why}"),

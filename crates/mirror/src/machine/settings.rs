@@ -59,6 +59,8 @@ pub struct Settings {
     /// Pull requests to vanish (kind 62) of the authors in scope although the filter's kinds leave
     /// them out.
     pub vanish: bool,
+    /// There is a key to log in with, where the upstream wants that (NIP-42).
+    pub has_key: bool,
     /// How long a live mirror waits before it compares the sets again.
     pub audit_every: Duration,
     /// Seeds the jitter of reconnects, so that many mirrors do not come back at once.
@@ -78,6 +80,7 @@ impl Default for Settings {
             dry_run: false,
             trusted: false,
             vanish: false,
+            has_key: false,
             audit_every: Duration::from_secs(3600),
             seed: 0,
             limits: Limits::default(),

@@ -155,7 +155,7 @@ impl Tail {
                 self.limit = 1;
             }
         }
-        let refusal = Refusal::read(text, None);
+        let refusal = context.refusal(text, None);
         if refusal == Refusal::Auth {
             context.auth_wanted = Some(text.to_owned());
             self.state = State::Off;

@@ -277,7 +277,7 @@ impl Upload {
     }
 
     fn refuse(&mut self, id: &EventId, flight: Flight, text: &str, context: &mut Context) {
-        let refusal = Refusal::read(text, None);
+        let refusal = context.refusal(text, None);
         let is_too_fast = refusal == Refusal::Busy;
         let is_for_now = is_too_fast || text.starts_with("error");
         if is_for_now && (is_too_fast || flight.tries < TRIES_MAX) {

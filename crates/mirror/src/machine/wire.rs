@@ -42,6 +42,11 @@ pub(super) fn event(event: &Event) -> String {
     end(out)
 }
 
+/// `["AUTH",<event>]`.
+pub(super) fn auth(json: &str) -> String {
+    format!("[\"AUTH\",{json}]")
+}
+
 /// `["NEG-OPEN",<sub>,<filter>,<hex>]`.
 pub(super) fn neg_open(sub: &str, filter: &Filter, message: &[u8]) -> String {
     let mut out = head("NEG-OPEN", sub);

@@ -8,6 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 use zeolite_proto::{EventParser, FromRelay, FromRelayError};
 
 use crate::address::RelayAddress;
+use crate::login::{Login, SignsLogins};
 use crate::machine::PeerLimits;
 use crate::socket::{Connector, Message, Reader, RelayInformation, Writer};
 
@@ -112,6 +113,11 @@ impl Link {
             LinkEvent::Arrived(_) => {}
         }
         event
+    }
+
+    /// Signs a login for this upstream, if there is a key.
+    pub(super) fn sign(&self, key: Option<&dyn SignsLogins>, challenge: &str) -> Option<Login> {
+        key.map(|key| key.sign(&self.address.to_string(), challenge))
     }
 
     /// Adds a message to what is sent.

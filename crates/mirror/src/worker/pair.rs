@@ -1,5 +1,7 @@
 //! The shell around a pair: two relays, neither of them ours, and nothing kept of either.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -8,6 +10,7 @@ use zeolite_proto::{FromRelay, Timestamp};
 use super::link::{Arrived, Link, LinkEvent};
 use super::{Ended, Refusals, look_at_progress, publish, until};
 use crate::address::RelayAddress;
+use crate::login::SignsLogins;
 use crate::machine::{Effect, Input, Outcome, Pair, Progress, Settings, Side};
 use crate::socket::Connector;
 
@@ -17,6 +20,8 @@ pub struct PairMirror {
     pub from: (RelayAddress, Connector),
     /// Where it goes to.
     pub into: (RelayAddress, Connector),
+    /// Signs logins at both, where there is a key.
+    pub login: Option<Arc<dyn SignsLogins>>,
     /// What to do.
     pub settings: Settings,
     /// The time of day.
@@ -27,6 +32,7 @@ pub struct PairMirror {
 
 struct PairWorker {
     pair: Pair,
+    login: Option<Arc<dyn SignsLogins>>,
     start: Instant,
     clock: fn() -> Timestamp,
     deadline: Option<Instant>,
@@ -41,7 +47,8 @@ impl PairMirror {
     /// Runs the mirror until it ends by itself or `stop` is cancelled.
     pub async fn run(self, stop: CancellationToken) -> Ended {
         let mut worker = PairWorker {
-            pair: Pair::new(self.settings),
+            pair: Pair::new(Settings { has_key: self.login.is_some(), ..self.settings }),
+            login: self.login,
             start: Instant::now(),
             clock: self.clock,
             deadline: None,
@@ -126,6 +133,11 @@ impl PairWorker {
         };
         match effect {
             Effect::Send(text) => link.push(text),
+            Effect::LogIn { challenge } => {
+                if let Some(login) = link.sign(self.login.as_deref(), &challenge) {
+                    self.handle(side, Input::Signed(login));
+                }
+            }
             Effect::Reconnect { after } => link.reconnect(after),
             Effect::Deadline(at) => self.deadline = Some(self.start + at),
             Effect::Report(progress) => _ = self.progress.send_replace(*progress),

@@ -52,6 +52,8 @@ pub(crate) struct Habits {
     pub is_busy: u32,
     /// A message to it is lost, and so is its answer.
     pub ignores: u32,
+    /// It serves only who has logged in, and asks when it turns the first away.
+    pub wants_login: bool,
 }
 
 impl Default for Habits {
@@ -72,6 +74,7 @@ impl Default for Habits {
             drops: 0,
             is_busy: 0,
             ignores: 0,
+            wants_login: false,
         }
     }
 }

@@ -41,6 +41,7 @@ fn draw_habits(rng: &mut TestRng) -> Habits {
         8 => Negentropy::Silent,
         _ => Negentropy::Drops,
     };
+    habits.wants_login = rng.random_ratio(1, 4);
     habits
 }
 
@@ -87,8 +88,9 @@ fn is_kept(event: &Event) -> bool {
 fn both_sides_converge_once_it_is_calm() {
     run_seeds("both_sides_converge_once_it_is_calm", 40, |rng| {
         let mut universe = Universe::new(Factory::unsigned(rng.random_range(0..1000)));
-        let settings = draw_settings(&mut universe, rng);
         let habits = draw_habits(rng);
+        let settings =
+            Settings { has_key: habits.wants_login, ..draw_settings(&mut universe, rng) };
         let count = *[0, 30, 150].choose(rng).expect("three");
         let events: Vec<Event> =
             universe.shuffled(count, rng).iter().map(parse).filter(is_kept).collect();

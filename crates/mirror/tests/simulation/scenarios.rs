@@ -331,3 +331,31 @@ fn a_login_is_asked_for_in_the_outcome() {
     let strict = run(settings(Direction::Down, Mode::Negentropy), habits, &notes(10));
     assert!(matches!(strict.outcome.end, End::AuthRequired(_)), "{:?}", strict.outcome.end);
 }
+
+/// NIP-42: with a key everything that was refused at the door is asked again, down and up, by either
+/// method, and nobody knocks without end; without one the mirror says that a key is wanted.
+#[test]
+fn a_login_opens_the_door() {
+    for mode in [Mode::Negentropy, Mode::Req] {
+        let habits = Habits { wants_login: true, ..Habits::default() };
+        let mut rng = TestRng::seed_from_u64(5);
+        let both = Settings { once: true, has_key: true, ..settings(Direction::Both, mode) };
+        let mut world = World::new(both.clone(), habits.clone(), &mut rng);
+        let (theirs, ours): (Vec<_>, Vec<_>) = (notes(60), notes(90).split_off(60));
+        theirs.iter().for_each(|event| _ = world.upstream.store.publish(event));
+        ours.iter().for_each(|event| _ = world.local.store.publish(event));
+        world.run(MINUTE);
+        let end = world.outcome.clone().expect("an end").end;
+        assert_eq!(end, End::Converged, "{mode:?}");
+        assert_eq!(world.unexplained(&Filter::default()), (0, 0), "{mode:?}");
+        assert!((1..=8).contains(&world.upstream.refused_at_door), "{mode:?}");
+        let mut rng = TestRng::seed_from_u64(6);
+        let strange = Settings { has_key: false, ..both };
+        let mut world = World::new(strange, habits, &mut rng);
+        theirs.iter().for_each(|event| _ = world.upstream.store.publish(event));
+        world.run(MINUTE);
+        let end = world.outcome.clone().expect("an end").end;
+        assert!(matches!(end, End::AuthRequired(_)), "{mode:?}: {end:?}");
+        assert!(world.upstream.refused_at_door <= 8, "{mode:?}");
+    }
+}

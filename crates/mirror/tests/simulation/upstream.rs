@@ -26,8 +26,13 @@ pub(crate) struct Upstream {
     pub habits: Habits,
     live: BTreeMap<SubId, Vec<Filter>>,
     sessions: BTreeMap<SubId, negentropy::Negentropy<'static, NegentropyStorageVector>>,
+    /// Whether the mirror has logged in.
+    knows: bool,
+    has_asked: bool,
+    connections: u64,
     /// Messages that came.
     pub heard: u64,
+    pub refused_at_door: u64,
     pub neg_opens: u64,
     /// An event that matches no mirror's filter, for lies.
     pub lie: Option<Event>,
@@ -40,7 +45,11 @@ impl Upstream {
             habits,
             live: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            knows: false,
+            has_asked: false,
+            connections: 0,
             heard: 0,
+            refused_at_door: 0,
             neg_opens: 0,
             lie: None,
         }
@@ -50,6 +59,9 @@ impl Upstream {
     pub(crate) fn forget_connection(&mut self) {
         self.live.clear();
         self.sessions.clear();
+        self.knows = false;
+        self.has_asked = false;
+        self.connections += 1;
     }
 
     pub(crate) fn hear(&mut self, text: &str, rng: &mut TestRng) -> Vec<Reaction> {
@@ -61,17 +73,49 @@ impl Upstream {
             return Vec::new();
         }
         let message = ClientMsg::parse(text, &mut EventParser::new());
+        let message = message.unwrap_or_else(|error| panic!("{error}: {text}"));
         let mut out = Vec::new();
-        match message.unwrap_or_else(|error| panic!("{error}: {text}")) {
+        if self.habits.wants_login && !self.knows && self.turn_away(&message, &mut out) {
+            return out;
+        }
+        match message {
             ClientMsg::Event(event) => self.take(&event, &mut out, rng),
             ClientMsg::Req(sub, filters) => self.answer(&sub, filters, &mut out, rng),
             ClientMsg::Close(sub) => _ = self.live.remove(&sub),
             ClientMsg::NegOpen(sub, filter, hex) => self.open(&sub, &filter, &hex, &mut out),
             ClientMsg::NegMsg(sub, hex) => self.go_on(&sub, &hex, &mut out),
             ClientMsg::NegClose(sub) => _ = self.sessions.remove(&sub),
+            ClientMsg::Auth(event) if self.habits.wants_login => self.log_in(&event, &mut out),
             ClientMsg::Auth(_) | ClientMsg::Count(..) => panic!("a mirror does not say {text}"),
         }
         out
+    }
+
+    /// Refuses what a stranger asks for.
+    fn turn_away(&mut self, message: &ClientMsg, out: &mut Vec<Reaction>) -> bool {
+        let reason = Reason::new(Prefix::AuthRequired, "who are you?");
+        let lane = "door";
+        match message {
+            ClientMsg::Event(event) => {
+                let id = event.view().id().to_string();
+                say(lane, &RelayMsg::Ok(&id, Err(reason)), out);
+            }
+            ClientMsg::Req(sub, _) => say(lane, &RelayMsg::Closed(sub.as_str(), reason), out),
+            ClientMsg::NegOpen(sub, ..) => {
+                say(lane, &RelayMsg::NegErr(sub.as_str(), reason, None), out);
+            }
+            _ => return false,
+        }
+        self.refused_at_door += 1;
+        if !std::mem::replace(&mut self.has_asked, true) {
+            say(lane, &RelayMsg::Auth(&self.connections.to_string()), out);
+        }
+        true
+    }
+
+    fn log_in(&mut self, login: &Event, out: &mut Vec<Reaction>) {
+        self.knows = true;
+        say("ok", &RelayMsg::Ok(&login.view().id().to_string(), Ok(None)), out);
     }
 
     /// A new event of someone else.

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::Duration;
 
 use rand::RngExt;
-use zeolite_mirror::{Effect, Input, Machine, Outcome, PeerLimits, Phase, Settings};
+use zeolite_mirror::{Effect, Input, Login, Machine, Outcome, PeerLimits, Phase, Settings};
 use zeolite_proto::{Event, EventParser, Filter, FromRelay, Timestamp};
-use zeolite_testkit::TestRng;
+use zeolite_testkit::{Factory, TestRng};
 
 use crate::habits::Habits;
 use crate::local::Local;
+use crate::store::parse;
 use crate::upstream::{Reaction, Upstream};
 
 /// The time of day when a world begins.
@@ -205,6 +206,15 @@ impl<'r> World<'r> {
         self.tell(Input::Connected { wall, peer });
     }
 
+    /// What a key would sign.
+    fn login(&self, challenge: &str) -> Login {
+        let at = WALL + self.now.as_secs();
+        let mut factory = Factory::unsigned(9);
+        let draft = factory.draft(0).kind(22_242).at(at);
+        let event = draft.tag(&["challenge", challenge]).build();
+        Login { id: parse(&event).view().id(), json: event.to_string() }
+    }
+
     fn react(&mut self, reactions: Vec<Reaction>) {
         for reaction in reactions {
             let after = Duration::from_micros(self.rng.random_range(100..20_000));
@@ -250,6 +260,11 @@ impl<'r> World<'r> {
                 Effect::FetchLocal { ids } => {
                     let answer = self.local.read(&ids);
                     self.soon(Happening::Tell(answer));
+                }
+                Effect::LogIn { challenge } => {
+                    assert_eq!(*challenge, self.connection.to_string());
+                    let login = self.login(&challenge);
+                    self.tell(Input::Signed(login));
                 }
                 Effect::FollowLocal => self.local.is_following = true,
                 Effect::Reconnect { after } => {

@@ -1,9 +1,11 @@
 //! `[[mirror]]`: the relays that this one mirrors.
 
+use std::path::PathBuf;
+
 use zeolite_mirror::{Direction, Mode, RelayAddress};
 use zeolite_proto::{Filter, Timestamp};
 
-use super::form::{Form, Given, Maybe, OneOf, Text, Truth, Whole, quote};
+use super::form::{Folder, Form, Given, Maybe, OneOf, Text, Truth, Whole, quote};
 use super::tables::table_keys;
 
 /// One mirror, as it is configured. Made by [`MirrorDraft::finish`], which refuses what is
@@ -26,6 +28,10 @@ pub struct MirrorConfig {
     pub vanish: bool,
     /// Seconds between two comparisons of the sets.
     pub audit_s: u64,
+    /// Seconds in which the upstream must connect, and in which an answer must go on.
+    pub timeout_s: u64,
+    /// The secret key to log in with (NIP-42).
+    pub auth_key_file: Option<PathBuf>,
 }
 
 /// A mirror that is being read.
@@ -51,6 +57,10 @@ pub struct MirrorDraft {
     pub vanish: bool,
     /// See [`MirrorConfig::audit_s`].
     pub audit_s: u64,
+    /// See [`MirrorConfig::timeout_s`].
+    pub timeout_s: u64,
+    /// See [`MirrorConfig::auth_key_file`].
+    pub auth_key_file: Option<PathBuf>,
 }
 
 impl Default for MirrorDraft {
@@ -66,6 +76,8 @@ impl Default for MirrorDraft {
             is_trusted: false,
             vanish: false,
             audit_s: 3600,
+            timeout_s: 30,
+            auth_key_file: None,
         }
     }
 }
@@ -93,6 +105,10 @@ table_keys! {
         "Pull requests to vanish also when the filter's kinds leave them out."
     "audit_s" audit_s = Whole { min: 60, max: 31_536_000 };
         "Seconds between two comparisons of the whole sets."
+    "timeout_s" timeout_s = Whole { min: 1, max: 3_600 };
+        "Seconds in which the upstream must connect, and in which an answer must go on."
+    "auth_key_file" auth_key_file = Maybe(Folder);
+        "A file with the secret key to log in with (NIP-42), in hex or as nsec; only its owner may read it."
 }
 
 const TIME: Whole<u64> = Whole { min: 0, max: (1 << 40) - 1 };
@@ -135,6 +151,8 @@ impl MirrorDraft {
             is_trusted: self.is_trusted,
             vanish: self.vanish,
             audit_s: self.audit_s,
+            timeout_s: self.timeout_s,
+            auth_key_file: self.auth_key_file,
         })
     }
 }
@@ -158,6 +176,8 @@ impl MirrorConfig {
             is_trusted: self.is_trusted,
             vanish: self.vanish,
             audit_s: self.audit_s,
+            timeout_s: self.timeout_s,
+            auth_key_file: self.auth_key_file.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use zeolite_mirror::Mirror;
 
 use super::local::StoreSide;
-use super::settings::{connector, settings};
+use super::settings::{connector, login, settings};
 use super::status::{MirrorStatus, measure};
 use crate::config::MirrorConfig;
 use crate::core::Core;
@@ -20,8 +20,9 @@ fn start_one(core: &Core, config: &MirrorConfig) -> anyhow::Result<MirrorStatus>
     let (status, progress) = MirrorStatus::new(config);
     let mirror = Mirror {
         address: config.address.clone(),
-        connector: connector(config.address.is_tls(), None)?,
+        connector: connector(&config.address, config, None)?,
         settings: settings(config),
+        login: login(config)?,
         local: Arc::new(StoreSide::new(core, &config.address.to_string())),
         progress,
     };

@@ -9,6 +9,9 @@ use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 use zeolite_proto::{EventId, Timestamp};
 use zeolite_reconcile::{FrameLimit, Item, SortedSet, respond};
 
+use crate::guard::{Door, Guard};
+use crate::support::{Ids, ids_of};
+
 /// What it does about NIP-77.
 #[derive(Clone, Debug)]
 pub(crate) enum Neg {
@@ -30,6 +33,14 @@ pub(crate) struct Manners {
     pub(crate) closed: Option<&'static str>,
     /// The answer to every EVENT that is refused.
     pub(crate) refuse: Option<fn(&Value) -> Option<&'static str>>,
+    /// Whom it lets in.
+    pub(crate) guard: Option<Guard>,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self { neg: Neg::Served, page: 500, closed: None, refuse: None, guard: None }
+    }
 }
 
 #[derive(Default)]
@@ -47,21 +58,22 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn start(neg: Neg) -> Self {
-        Self::with(Manners { neg, page: 500, closed: None, refuse: None })
+        Self::with(Manners { neg, ..Manners::default() })
     }
 
     pub(crate) fn with(manners: Manners) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("ws://{}", listener.local_addr().expect("it is bound"));
         let state = Arc::new(Mutex::new(State::default()));
-        let shared = Arc::clone(&state);
+        let (shared, own_url) = (Arc::clone(&state), url.clone());
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (state, manners) = (Arc::clone(&shared), manners.clone());
+                let door = manners.guard.map(|guard| Door::new(guard, &own_url));
                 thread::spawn(move || {
                     // A question about NIP-11 is no WebSocket, and fails here.
                     if let Ok(socket) = tungstenite::accept(stream) {
-                        serve(socket, &state, &manners);
+                        serve(socket, &state, &manners, door);
                     }
                 });
             }
@@ -74,6 +86,11 @@ impl Fake {
         self.state.lock().expect("no thread failed").events.extend_from_slice(events);
     }
 
+    /// The ids of what it holds.
+    pub(crate) fn ids(&self) -> Ids {
+        ids_of(&self.state.lock().expect("no thread failed").events)
+    }
+
     /// How many messages with this verb it got.
     pub(crate) fn asked(&self, verb: &str) -> usize {
         let state = self.state.lock().expect("no thread failed");
@@ -81,15 +98,26 @@ impl Fake {
     }
 }
 
-fn serve(mut socket: WebSocket<TcpStream>, state: &Mutex<State>, manners: &Manners) {
+fn serve(
+    mut socket: WebSocket<TcpStream>,
+    state: &Mutex<State>,
+    manners: &Manners,
+    mut door: Option<Door>,
+) {
     let mut session = None;
+    if let Some(greeting) = door.as_ref().and_then(Door::greeting)
+        && socket.send(Message::text(greeting.to_string())).is_err()
+    {
+        return;
+    }
     while let Ok(message) = socket.read() {
         let Message::Text(text) = message else { continue };
         let message: Value = serde_json::from_str(&text).expect("the mirror speaks JSON");
         let replies = {
             let mut state = state.lock().expect("no thread failed");
             state.asked.push(message.clone());
-            answer(&message, &mut state, manners, &mut session)
+            let turned_away = door.as_mut().and_then(|door| door.answer(&message));
+            turned_away.unwrap_or_else(|| answer(&message, &mut state, manners, &mut session))
         };
         for reply in replies {
             if socket.send(Message::text(reply.to_string())).is_err() {

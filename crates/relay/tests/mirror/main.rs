@@ -5,8 +5,11 @@
 
 mod directions;
 mod fake;
+mod guard;
 mod independent;
 mod kills;
+mod listen;
+mod logins;
 mod pairs;
 mod refusals;
 mod retention;

@@ -1,6 +1,10 @@
 //! Upstreams that refuse: the right reaction, no storm, no hang, and an exit code that tells.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite;
 
 use crate::fake::{Fake, Manners, Neg};
 use crate::support::{BASE, Mirror, ids_of, notes};
@@ -77,7 +81,7 @@ fn a_cap_splits_windows_and_converges() {
 #[test]
 fn pages_lose_nothing_at_their_edges() {
     let upstream =
-        Fake::with(Manners { neg: neg_err("blocked: off"), page: 3, closed: None, refuse: None });
+        Fake::with(Manners { neg: neg_err("blocked: off"), page: 3, ..Manners::default() });
     let mut factory = zeolite_testkit::Factory::new(24);
     let times = [10, 9, 8, 8, 7, 6, 6, 5];
     let events: Vec<_> =
@@ -94,9 +98,8 @@ fn pages_lose_nothing_at_their_edges() {
 fn a_login_is_not_guessed() {
     let upstream = Fake::with(Manners {
         neg: neg_err("auth-required: log in"),
-        page: 500,
         closed: Some("auth-required: log in first"),
-        refuse: None,
+        ..Manners::default()
     });
     let ran = Mirror::new().run(&upstream.url, &["--once"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -109,13 +112,11 @@ fn a_login_is_not_guessed() {
 #[test]
 fn refused_events_are_sent_once() {
     let upstream = Fake::with(Manners {
-        neg: Neg::Served,
-        page: 500,
-        closed: None,
         refuse: Some(|event| {
             let is_even = event["created_at"].as_u64().is_some_and(|at| at.is_multiple_of(2));
             is_even.then_some("blocked: even seconds are not taken")
         }),
+        ..Manners::default()
     });
     let source = Fake::start(Neg::Served);
     source.hold(&notes(25, BASE, 40));
@@ -125,6 +126,47 @@ fn refused_events_are_sent_once() {
     assert_eq!((&summary["accepted"], &summary["refused"]), (&json!(20), &json!(20)), "{summary}");
     assert_eq!(summary["refused_there"], json!({"blocked": 20}));
     assert_eq!(upstream.asked("EVENT"), 40);
+}
+
+/// An upstream that takes connections and says nothing: the mirror gives up after five of them, each
+/// in the time it is allowed, and says why.
+#[track_caller]
+fn check_gives_up(opens_sockets: bool, reason: &str) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("ws://{}", listener.local_addr().expect("it is bound"));
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming().map_while(Result::ok) {
+            counted.fetch_add(1, Ordering::Relaxed);
+            held.push(stream.try_clone().expect("a stream has copies"));
+            std::thread::spawn(move || {
+                if opens_sockets && let Ok(mut socket) = tungstenite::accept(stream) {
+                    while socket.read().is_ok() {}
+                }
+            });
+        }
+    });
+    let ran = Mirror::new().run(&url, &["--once", "--timeout", "1"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("cannot be reached"), "{ran:?}");
+    assert!(ran.stderr.contains(reason), "{ran:?}");
+    // Each try asks for the WebSocket and for NIP-11.
+    let taken = taken.load(Ordering::Relaxed);
+    assert!((5..=10).contains(&taken), "{taken} connections");
+}
+
+/// Case 16: silent before it is a WebSocket.
+#[test]
+fn an_upstream_that_never_answers_is_given_up() {
+    check_gives_up(false, "did not answer within 1 s");
+}
+
+/// Case 16: silent from then on.
+#[test]
+fn an_upstream_that_falls_silent_is_given_up() {
+    check_gives_up(true, "no progress for 1 s");
 }
 
 /// Nobody listens: the mirror gives up with that reason.

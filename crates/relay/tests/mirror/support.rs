@@ -121,10 +121,17 @@ impl Mirror {
         Self(tempfile::tempdir().expect("a directory can be made"))
     }
 
+    /// The program in this directory.
+    pub(crate) fn bare(&self, arguments: &[&str]) -> Command {
+        let mut command = program(env!("CARGO_BIN_EXE_zeolite-mirror"), self.0.path());
+        command.args(arguments).stderr(Stdio::piped());
+        command
+    }
+
     /// The program on this directory, with `--json`.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = program(env!("CARGO_BIN_EXE_zeolite-mirror"), self.0.path());
-        command.args(["--json", "--db", "db"]).args(arguments).stderr(Stdio::piped());
+        let mut command = self.bare(&["--json", "--db", "db"]);
+        command.args(arguments);
         command
     }
 
