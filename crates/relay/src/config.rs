@@ -109,6 +109,8 @@ pub struct StoreConfig {
     pub head_events_max: usize,
     /// Bytes that those entries may take.
     pub head_bytes_max: usize,
+    /// Bytes of the store's file that may be mapped into memory.
+    pub mapped_bytes_max: usize,
     /// Seconds from one pass of retention to the next. What is kept is among the rules of the policy.
     pub retention_s: u64,
 }
@@ -265,9 +267,21 @@ impl Default for ServerConfig {
 impl Default for StoreConfig {
     fn default() -> Self {
         let zeolite_store::Options {
-            durability, map_bytes, head_events_max, head_bytes_max, ..
+            durability,
+            map_bytes,
+            head_events_max,
+            head_bytes_max,
+            mapped_bytes_max,
+            ..
         } = zeolite_store::Options::default();
-        Self { durability, map_bytes, head_events_max, head_bytes_max, retention_s: 60 }
+        Self {
+            durability,
+            map_bytes,
+            head_events_max,
+            head_bytes_max,
+            mapped_bytes_max,
+            retention_s: 60,
+        }
     }
 }
 

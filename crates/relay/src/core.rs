@@ -119,9 +119,11 @@ fn runtime(config: &Config) -> std::io::Result<Runtime> {
     builder.thread_name("socket").enable_all().build()
 }
 
-/// Expiry, the fan-out's sense of time, the end of idle reconciliations, and the folding of metrics.
+/// Expiry, the fan-out's sense of time, the end of idle reconciliations, the folding of metrics, and
+/// a look at what is mapped.
 fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static {
     let (hub, admitter) = (Arc::clone(&threads.hub), threads.admitter.clone());
+    let store = threads.store.clone();
     async move {
         let start = Instant::now();
         let mut second = interval(Duration::from_secs(1));
@@ -135,6 +137,8 @@ fn every_second(threads: &Threads) -> impl Future<Output = ()> + Send + 'static 
             hub.reconciliations.end_idle(Instant::now());
             hub.clients.sweep();
             hub.metrics.run_upkeep();
+            let store = store.clone();
+            _ = tokio::task::spawn_blocking(move || store.bound_mapped()).await;
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn store_options(config: &Config) -> Options {
         map_bytes: config.store.map_bytes,
         head_events_max: config.store.head_events_max,
         head_bytes_max: config.store.head_bytes_max,
+        mapped_bytes_max: config.store.mapped_bytes_max,
         own_urls: config.relay.urls.clone(),
         gated_kinds: gates(config).kinds().to_vec(),
         ..Options::default()
@@ -106,9 +107,11 @@ pub(crate) fn outbox_bounds(config: &Config) -> OutboxBounds {
     }
 }
 
-pub(crate) fn fanout_bounds(config: &Config) -> FanoutBounds {
+/// Where there are no clients nobody lags, and no event is kept for those who do.
+pub(crate) fn fanout_bounds(config: &Config, connections_max: usize) -> FanoutBounds {
+    let has_clients = connections_max > 0;
     FanoutBounds {
-        recent_events_max: config.live.recent_events_max,
+        recent_events_max: if has_clients { config.live.recent_events_max } else { 1 },
         recent_bytes_max: config.live.recent_bytes_max,
         lag_events_max: config.live.lag_events_max,
         lag_max: Duration::from_secs(config.live.lag_s_max),

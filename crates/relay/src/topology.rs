@@ -113,7 +113,8 @@ pub(crate) fn build(
         fanout: to_fanout.clone(),
         committer: to_committer,
     };
-    let fanout = Fanout::new(settings::fanout_bounds(config), settings::gates(config), cursor);
+    let bounds = settings::fanout_bounds(config, connections_max);
+    let fanout = Fanout::new(bounds, settings::gates(config), cursor);
 
     let mut threads = Spawner::default();
     let next = match &config.policy.plugin {

@@ -159,6 +159,7 @@ impl Committer {
         self.stored_bytes = stored_bytes;
         self.publish(batches, &done);
         self.sweep_readers();
+        inner.bound_mapped();
         Ok(true)
     }
 

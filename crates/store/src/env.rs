@@ -11,6 +11,7 @@ use zeolite_proto::{Kind, Seq, Timestamp};
 
 use crate::error::{OpenError, ReadError};
 use crate::limits::{MAP_STEP_BYTES, READERS_MAX, UNWRITTEN_BYTES_MAX};
+use crate::mapped::Place;
 use crate::options::{Durability, Options};
 
 /// The format this version reads and writes.
@@ -221,6 +222,29 @@ fn open_env(dir: &Path, map_bytes: usize, flags: EnvFlags) -> Result<Env, OpenEr
     let env = unsafe { options.open(dir)? };
     check_length(&env, dir)?;
     Ok(env)
+}
+
+/// The address of a byte inside this environment's map of its file.
+pub(crate) fn a_mapped_byte(env: &Env, tables: &Tables) -> Option<usize> {
+    let txn = env.read_txn().ok()?;
+    let value = tables.meta.get(&txn, meta::FORMAT.as_bytes()).ok()??;
+    Some(value.as_ptr().addr())
+}
+
+/// Lets go of every page of this environment's map, whose place is given. True if that was done.
+///
+/// JUSTIFICATION: pages of a map that were read once are counted as this process's memory until the
+/// system is short of it, and neither LMDB nor heed has a way to give them back.
+#[allow(unsafe_code, reason = "a map is given advice by a system call")]
+pub(crate) fn let_go_of_map(_env: &Env, place: Place) -> bool {
+    let start = std::ptr::with_exposed_provenance_mut(place.start);
+    // SAFETY: the range is one map that a value of this environment was found in, so it stays what it
+    // is for as long as the environment, which is borrowed: nothing else is ever mapped there. It is
+    // shared, of a file, and for reading only: WRITE_MAP is never set (`flags_of`), so LMDB changes
+    // the file by writing to it and keeps what is not written in memory of its own. Whoever reads a
+    // page that was let go, in whatever thread, is made to wait until the system has mapped the same
+    // page of the file again; references into the map stay good and show the same bytes.
+    unsafe { libc::madvise(start, place.bytes, libc::MADV_DONTNEED) == 0 }
 }
 
 /// Reading a mapped page that is not in the file would kill the process.

@@ -27,6 +27,7 @@ mod head;
 mod id_filter;
 mod keys;
 pub mod limits;
+mod mapped;
 mod oldest_first;
 mod options;
 mod purge;

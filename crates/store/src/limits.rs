@@ -155,6 +155,11 @@ pub(crate) const FIND_ID_NS: f64 = 3_000.0;
 /// What an unlimited filter is planned as.
 pub(crate) const UNLIMITED_PLANNED: u64 = 100_000;
 
+/// Bytes of the file that may be mapped. Letting go of them takes about a millisecond, and mapping
+/// them again, 16 pages at a time and a microsecond each, as long again: nothing beside what reading
+/// or writing so much takes.
+pub const MAPPED_BYTES_MAX_DEFAULT: usize = 64 << 20;
+
 /// Items of a new bucket of sums. A bucket takes 120 bytes, half a byte for each item; reading one
 /// takes about 15 us, and a message of a reconciliation reads two for each place that it names.
 pub const BUCKET_ITEMS_DEFAULT: usize = 256;

@@ -4,7 +4,7 @@ use zeolite_proto::Kind;
 
 use crate::limits::{
     BUCKET_ITEMS_DEFAULT, FLUSH_KEYS_MIN_DEFAULT, HEAD_BYTES_MAX_DEFAULT, HEAD_EVENTS_MAX_DEFAULT,
-    MAP_BYTES_DEFAULT, PURGE_EVENTS_MIN_DEFAULT,
+    MAP_BYTES_DEFAULT, MAPPED_BYTES_MAX_DEFAULT, PURGE_EVENTS_MIN_DEFAULT,
 };
 
 /// What a commit waits for.
@@ -36,6 +36,9 @@ pub struct Options {
     pub flush_keys_min: usize,
     /// Removed events whose index entries a commit takes from disk while few are waiting.
     pub purge_events_min: usize,
+    /// Bytes of the store's file that may lie mapped in this process's memory; above it the map is
+    /// let go, and read again from the system's cache.
+    pub mapped_bytes_max: usize,
     /// The URLs under which this relay is reached: whom requests to vanish are addressed to
     /// (NIP-62).
     pub own_urls: Vec<String>,
@@ -63,6 +66,7 @@ impl Default for Options {
             head_bytes_max: HEAD_BYTES_MAX_DEFAULT,
             flush_keys_min: FLUSH_KEYS_MIN_DEFAULT,
             purge_events_min: PURGE_EVENTS_MIN_DEFAULT,
+            mapped_bytes_max: MAPPED_BYTES_MAX_DEFAULT,
             own_urls: Vec::new(),
             gated_kinds: Vec::new(),
             bucket_items: BUCKET_ITEMS_DEFAULT,

@@ -12,6 +12,7 @@ use crate::env::{self, Env, Meta, Tables, WriterLock};
 use crate::error::{OpenError, ReadError};
 use crate::head::HeadCell;
 use crate::keys::KeyMaker;
+use crate::mapped::Mapped;
 use crate::options::Options;
 use crate::recovery::{self, Recovery};
 use crate::snapshot::Snapshot;
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) head: HeadCell,
     pub(crate) own_urls: OwnUrls,
     pub(crate) options: Options,
+    mapped: Mapped,
     /// Set when the map has no room left but what deletions need.
     pub(crate) is_full: AtomicBool,
     /// Why writes are refused, once a commit failed.
@@ -50,6 +52,11 @@ impl Inner {
 
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of the map of the file if more of it is in memory than is allowed. True if it was.
+    pub(crate) fn bound_mapped(&self) -> bool {
+        self.mapped.keep_within(&self.env)
     }
 
     /// True if another process may write to the store.
@@ -103,8 +110,10 @@ impl Store {
             recovery::rebuild_head(&tables, &txn, &keys, options, &meta)?
         };
         drop(txn);
+        let mapped = Mapped::find(&env, &tables, options.mapped_bytes_max);
         let inner = Inner {
             dir: dir.into(),
+            mapped,
             env,
             tables,
             keys,
@@ -150,6 +159,14 @@ impl Store {
     /// The committer does so from time to time. Gives their number.
     pub fn clear_stale_readers(&self) -> Result<usize, ReadError> {
         Ok(self.0.env.clear_stale_readers()?)
+    }
+
+    /// Lets go of the map of the file if more of it is in memory than
+    /// [`Options::mapped_bytes_max`]; true if it was. Commits see to it too, so this is for whoever
+    /// reads much and writes nothing. It looks in microseconds, and letting go takes a few
+    /// milliseconds.
+    pub fn bound_mapped(&self) -> bool {
+        self.0.bound_mapped()
     }
 
     /// The directory of the store.

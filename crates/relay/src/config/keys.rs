@@ -92,6 +92,8 @@ keys! {
         "Events whose index entries wait in memory to be written in bulk."
     "store.head_bytes_max" store.head_bytes_max = Bytes { min: 1 << 20, max: 1 << 40 };
         "Memory for those index entries."
+    "store.mapped_bytes_max" store.mapped_bytes_max = Bytes { min: 1 << 20, max: 1 << 40 };
+        "What of the store's file may be mapped into memory before it is left to the system's cache."
     "store.events_bytes_max" policy.rules.retention.bytes_max = Or("any", EVENTS_BYTES);
         "What stored events may take; above it the oldest go, but for those that [[retention]] keeps."
     "store.retention_s" store.retention_s = Whole { min: 1, max: 86_400 };
