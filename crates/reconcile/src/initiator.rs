@@ -159,26 +159,21 @@ impl<S: Set> Reading<'_, S> {
             let is_cut = matches!(range.body, Body::Fingerprint(_)) && asked < range.bound;
             let bound = if is_cut { asked } else { range.bound };
             let is_overlapped = before.place().lower < self.lower.bound;
-            if bound <= self.lower.bound && (is_cut || is_overlapped) {
+            let is_partial = is_cut || is_overlapped;
+            if bound <= self.lower.bound && is_partial {
                 continue;
             }
             let upper = set.seek(&self.lower, &bound)?;
+            let is_equal = |theirs| theirs == self.lower.fingerprint_to(&upper);
             let room = match range.body {
-                Body::Fingerprint(theirs)
-                    if is_cut || theirs != self.lower.fingerprint_to(&upper) =>
-                {
-                    self.turn.split(&self.lower, &upper)?
-                }
-                Body::Ids(ids) => {
+                Body::Skip => self.skip(&bound),
+                Body::Fingerprint(theirs) if !is_partial && is_equal(theirs) => self.skip(&bound),
+                Body::Ids(ids) if !is_partial => {
                     self.listed += ids.len() as u64 + self.lower.count_to(&upper) as u64;
                     self.found.compare(set, &self.lower, &upper, ids)?;
-                    self.turn.skip(&bound);
-                    Room::Left
+                    self.skip(&bound)
                 }
-                Body::Skip | Body::Fingerprint(_) => {
-                    self.turn.skip(&bound);
-                    Room::Left
-                }
+                Body::Fingerprint(_) | Body::Ids(_) => self.turn.split(&self.lower, &upper)?,
             };
             if room == Room::Full {
                 *ranges = before;
@@ -186,5 +181,10 @@ impl<S: Set> Reading<'_, S> {
             }
             self.lower = upper;
         }
+    }
+
+    fn skip(&mut self, bound: &Bound) -> Room {
+        self.turn.skip(bound);
+        Room::Left
     }
 }
