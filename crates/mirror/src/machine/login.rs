@@ -27,6 +27,7 @@ pub(super) struct Login {
     since: Option<Duration>,
     /// The upstream does not want this key.
     is_refused: bool,
+    is_accepted: bool,
 }
 
 impl Login {
@@ -64,6 +65,12 @@ impl Login {
         self.sent = None;
         self.since = Some(now);
         self.is_refused = !accepted;
+        self.is_accepted = accepted;
+    }
+
+    /// Whether a login is still to come: what is refused for want of it is not refused for good.
+    pub(super) fn is_missing(&self) -> bool {
+        self.has_key && !self.is_accepted
     }
 
     /// What a refusal means while a login may change it.

@@ -297,7 +297,7 @@ impl Upload {
         // events refuses the others for what they are.
         let counts = &context.progress.counts;
         let takes_any = counts.accepted + counts.accepted_duplicate > 0;
-        if text.starts_with("auth-required") && !takes_any {
+        if text.starts_with("auth-required") && (!takes_any || context.login.is_missing()) {
             context.auth_wanted = Some(text.to_owned());
             self.is_barred = true;
         } else {
