@@ -93,6 +93,8 @@ pub struct Machine {
     is_local_lost: bool,
     /// The first catch-up of this connection is due as soon as the tail is open.
     is_catch_up_due: bool,
+    /// How a catch-up ended of which it is not known whether it saw all: a login is under way.
+    held_end: Option<End>,
     audit_at: Option<Duration>,
     /// Something was handled since the last effects were worked out.
     is_stale: bool,
@@ -118,6 +120,7 @@ impl Machine {
             is_following: false,
             is_local_lost: false,
             is_catch_up_due: false,
+            held_end: None,
             audit_at: None,
             is_stale: false,
             deadline: None,
@@ -254,6 +257,7 @@ impl Machine {
         self.roads.reset(&mut self.context);
         self.audit_at = None;
         self.is_catch_up_due = false;
+        self.held_end = None;
         self.context.progress.phase = Phase::Connecting;
     }
 
@@ -416,20 +420,33 @@ impl Machine {
             self.is_catch_up_due = true;
             self.audit_at = None;
         }
-        if std::mem::take(&mut self.is_catch_up_due) {
+        let is_idle = !self.catch_up.is_running() && self.held_end.is_none();
+        if std::mem::take(&mut self.is_catch_up_due) || (is_idle && context.login.shows_more()) {
+            context.login.take_shows_more();
             self.catch_up.begin(context);
         }
         // Before, for what the catch-up waits for; after, for what it found.
         self.roads.pump(context);
         let ended = self.catch_up.pump(&mut self.roads, context);
         self.roads.pump(context);
-        if let Some(end) = ended {
+        if let Some(end) = ended.or_else(|| self.held_end.take()) {
             self.caught_up(end);
         }
         self.watch();
     }
 
     fn caught_up(&mut self, end: End) {
+        if self.context.login.is_pending(self.context.now) {
+            self.held_end = Some(end);
+            return;
+        }
+        if self.context.login.take_shows_more() {
+            // It began before the login: what it could not see was not there for it.
+            self.catch_up.read_anew();
+            self.is_catch_up_due = true;
+            self.is_stale = true;
+            return;
+        }
         if self.is_bounded() {
             return self.finish(end);
         }

@@ -22,6 +22,7 @@
 //! The edges are traits and values: [`Feed`] is a subscription's outbox, [`Replay`] is work for
 //! the query workers. A simulation drives the machine as the thread does.
 
+mod ephemerals;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,8 @@ use zeolite_filter_index::{FilterIndex, Handle};
 use zeolite_proto::{Event, Filter, Gates, Seq};
 use zeolite_session::SubKey;
 
+pub use self::ephemerals::EphemeralCount;
+use self::ephemerals::Ephemerals;
 use crate::conn::ConnId;
 use crate::inbox::FanoutIn;
 use crate::outbox::Offer;
@@ -127,6 +130,7 @@ pub struct Fanout<F> {
     free: Vec<Slot>,
     by_key: BTreeMap<(ConnId, SubKey), Slot>,
     ring: Ring,
+    ephemerals: Ephemerals,
     stats: FanoutStats,
 }
 
@@ -143,8 +147,14 @@ impl<F: Feed> Fanout<F> {
             free: Vec::new(),
             by_key: BTreeMap::new(),
             ring: Ring { events: VecDeque::new(), bytes: 0, floor: cursor },
+            ephemerals: Ephemerals::default(),
             stats: FanoutStats::default(),
         }
+    }
+
+    /// What queries read before they say `EOSE`.
+    pub fn ephemeral_count(&self) -> EphemeralCount {
+        self.ephemerals.count()
     }
 
     /// The newest event that was fanned out.
@@ -170,8 +180,8 @@ impl<F: Feed> Fanout<F> {
                     self.admitted(*seq, event);
                 }
             }
-            FanoutIn::Ephemeral(event) => self.ephemeral(&event),
-            FanoutIn::Attach { feed, seen } => self.attach(feed, seen, replays),
+            FanoutIn::Ephemeral(event) => self.ephemeral(event),
+            FanoutIn::Attach { feed, seen, heard } => self.attach(feed, seen, heard, replays),
             FanoutIn::Replayed { conn, key, reached } => {
                 if let Some(&slot) = self.by_key.get(&(conn, key)) {
                     self.catch_up(slot, reached, replays);
@@ -218,26 +228,36 @@ impl<F: Feed> Fanout<F> {
     }
 
     /// An event without `Seq` goes to whoever is live at this moment.
-    fn ephemeral(&mut self, event: &Event) {
+    fn ephemeral(&mut self, event: Event) {
         let is_gated = self.gates.cover(event.view().kind());
         let Self { index, slots, stats, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_ref().expect("the index names filled slots");
-            if is_gated && !standing.feed.may_read(event) {
+            if is_gated && !standing.feed.may_read(&event) {
                 return;
             }
             let is_live = matches!(standing.phase, Phase::Live { .. });
-            if is_live && standing.feed.offer(event) == Offer::Taken {
+            if is_live && standing.feed.offer(&event) == Offer::Taken {
                 stats.delivered += 1;
             } else {
                 stats.ephemeral_dropped += 1;
             }
         });
+        self.ephemerals.push(event);
     }
 
-    fn attach(&mut self, feed: F, seen: Seq, replays: &mut impl FnMut(Replay<F>)) {
+    fn attach(&mut self, feed: F, seen: Seq, heard: u64, replays: &mut impl FnMut(Replay<F>)) {
         if !feed.is_active() {
             return;
+        }
+        for event in self.ephemerals.after(heard) {
+            let is_gated = self.gates.cover(event.view().kind());
+            if feed.wants(event) && (!is_gated || feed.may_read(event)) {
+                match feed.offer(event) {
+                    Offer::Taken => self.stats.delivered += 1,
+                    Offer::Full | Offer::Gone => self.stats.ephemeral_dropped += 1,
+                }
+            }
         }
         let key = (feed.conn(), feed.key());
         let standing = Standing { feed, phase: Phase::Replaying, handle: None };
@@ -303,6 +323,7 @@ impl<F: Feed> Fanout<F> {
     /// Ends the subscriptions that lag too far or too long.
     fn tick(&mut self, now: Duration) {
         self.now = now;
+        self.ephemerals.tick();
         for at in 0..self.slots.len() {
             if let Some(Standing { phase: Phase::Lagging { seen, since }, .. }) = self.slots[at]
                 && (self.is_too_far(seen) || now.saturating_sub(since) > self.bounds.lag_max)

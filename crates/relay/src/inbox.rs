@@ -28,6 +28,8 @@ pub enum FanoutIn<F> {
         feed: F,
         /// The ceiling of its query.
         seen: Seq,
+        /// How many ephemeral events there had been before its `EOSE`.
+        heard: u64,
     },
     /// A replay came this far; from a query worker.
     Replayed {

@@ -27,6 +27,13 @@ pub const ADMITTER_INBOX_SLICES: usize = 256;
 /// Batches between admitter and committer. The ingest queue bounds what they hold.
 pub const COMMITTER_INBOX_BATCHES: usize = 256;
 
+/// Ephemeral events that are kept for subscriptions on their way to the fan-out, which takes a
+/// fraction of a millisecond: of 10,000 a second as many as come in a tenth.
+pub const EPHEMERALS_KEPT_MAX: usize = 1024;
+
+/// Bytes of those events.
+pub const EPHEMERALS_KEPT_BYTES_MAX: usize = 4 << 20;
+
 /// Messages to the fan-out. At most 100 bytes each besides events, which the ring shares: 800 kB.
 pub const FANOUT_INBOX_MESSAGES: usize = 8192;
 

@@ -115,6 +115,7 @@ pub(crate) fn build(
     };
     let bounds = settings::fanout_bounds(config, connections_max);
     let fanout = Fanout::new(bounds, settings::gates(config), cursor);
+    let ephemerals = fanout.ephemeral_count();
 
     let mut threads = Spawner::default();
     let next = match &config.policy.plugin {
@@ -135,7 +136,8 @@ pub(crate) fn build(
     drop(next);
     for at in 0..query_workers {
         let (lanes, fanout) = (Arc::clone(&lanes), to_fanout.clone());
-        let (desk, metrics) = (settings::desk(config, &store), Arc::clone(&metrics));
+        let (desk, metrics) =
+            (settings::desk(config, &store, ephemerals.clone()), Arc::clone(&metrics));
         threads
             .start(format!("query-{at}"), move || query::work(&lanes, &fanout, desk, &metrics))?;
     }

@@ -113,11 +113,16 @@ impl CatchUp {
         [comparison, hold, self.paging.deadline()].into_iter().flatten().min()
     }
 
+    /// What was read page by page may not have been all.
+    pub(super) fn read_anew(&mut self) {
+        self.has_paged_all = false;
+        self.left.clear();
+    }
+
     /// An audit tries everything anew, also what the upstream refused before.
     pub(super) fn forget_refusals(&mut self) {
         self.absent = None;
-        self.has_paged_all = false;
-        self.left.clear();
+        self.read_anew();
     }
 
     /// Begins with all windows. A paged catch-up goes on where the last connection left it.

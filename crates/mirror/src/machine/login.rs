@@ -28,6 +28,10 @@ pub(super) struct Login {
     /// The upstream does not want this key.
     is_refused: bool,
     is_accepted: bool,
+    /// The upstream has asked, and has not said what it thinks of the answer.
+    is_under_way: bool,
+    /// It was accepted, and no catch-up began since: more may be seen than before.
+    shows_more: bool,
 }
 
 impl Login {
@@ -46,6 +50,7 @@ impl Login {
         if is_answered {
             self.answers += 1;
             self.since = Some(now);
+            self.is_under_way = true;
         }
         is_answered
     }
@@ -66,6 +71,28 @@ impl Login {
         self.since = Some(now);
         self.is_refused = !accepted;
         self.is_accepted = accepted;
+        self.is_under_way = false;
+        self.shows_more |= accepted;
+    }
+
+    /// Until when the upstream's decision is waited for.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.since.filter(|_| self.is_under_way).map(|since| since + LOGIN_MAX)
+    }
+
+    /// Whether what was seen may not be all, because the upstream is still to decide.
+    pub(super) fn is_pending(&self, now: Duration) -> bool {
+        self.deadline().is_some_and(|at| now < at)
+    }
+
+    /// Whether it was accepted and no catch-up began since.
+    pub(super) fn shows_more(&self) -> bool {
+        self.shows_more
+    }
+
+    /// The same, and a catch-up begins.
+    pub(super) fn take_shows_more(&mut self) -> bool {
+        std::mem::take(&mut self.shows_more)
     }
 
     /// Whether a login is still to come: what is refused for want of it is not refused for good.
@@ -119,6 +146,19 @@ mod tests {
         assert_eq!(judge(&mut login, WANTED, 40), Refusal::Auth);
         login.reset();
         assert_eq!(judge(&mut login, WANTED, 50), Refusal::Busy);
+    }
+
+    /// Between the question and the decision nobody knows what can be seen; an acceptance is news once.
+    #[test]
+    fn a_decision_is_waited_for_and_taken_once() {
+        let mut login = Login::new(true);
+        assert!(!login.is_pending(at(0)) && !login.take_shows_more());
+        assert!(login.asked(at(5)));
+        assert!(login.is_pending(at(14)) && !login.is_pending(at(15)));
+        login.decided(true, at(6));
+        assert!(!login.is_pending(at(6)) && login.take_shows_more() && !login.take_shows_more());
+        login.decided(false, at(7));
+        assert!(!login.take_shows_more());
     }
 
     #[test]

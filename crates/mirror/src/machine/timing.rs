@@ -43,9 +43,10 @@ impl Machine {
                 self.roads.download.deadline(),
                 self.roads.upload.deadline(),
                 self.audit_at,
+                self.held_end.as_ref().and(context.login.deadline()),
                 self.catch_up.is_running().then_some(self.reported_at + REPORT_EVERY),
             ],
-            Link::Down | Link::Parked | Link::Over => [None; 7],
+            Link::Down | Link::Parked | Link::Over => [None; 8],
         };
         // What is due already was just acted upon, and waits for something else than time.
         let next = all.into_iter().flatten().filter(|at| *at > context.now).min();

@@ -120,7 +120,8 @@ impl World {
 
     fn attach(&mut self, conn: u64, key: u64, seen: u64) -> Fake {
         let sub = self.sub(conn, key);
-        self.tell(FanoutIn::Attach { feed: sub.clone(), seen: Seq(seen) });
+        let heard = self.fanout.ephemeral_count().get();
+        self.tell(FanoutIn::Attach { feed: sub.clone(), seen: Seq(seen), heard });
         sub
     }
 }
@@ -234,7 +235,7 @@ fn an_ended_subscription_is_gone_in_every_phase() {
     check(&lagging, &[]);
     let closed = world.sub(1, 4);
     closed.0.active.set(false);
-    world.tell(FanoutIn::Attach { feed: closed, seen: Seq(6) });
+    world.tell(FanoutIn::Attach { feed: closed, seen: Seq(6), heard: 0 });
     assert_eq!(world.fanout.subscriptions(), 0);
 }
 
@@ -251,6 +252,33 @@ fn ephemeral_events_are_for_this_moment() {
     world.admit(1);
     check(&sub, &["now", "1"]);
     assert_eq!(world.fanout.take_stats().ephemeral_dropped, 1);
+}
+
+/// R01-50, R46-01: an event that nobody stores, and that came between a subscription's `EOSE` and its
+/// attachment, is not lost; what came before is not given, and nothing is remembered for long.
+#[test]
+fn ephemeral_events_after_an_eose_are_given_at_the_attachment() {
+    let mut world = World::with(Gates::new([Kind(4)], []));
+    let publish = |world: &mut World, kind: u16, content: &str| {
+        let event = world.event(kind, content);
+        world.tell(FanoutIn::Ephemeral(event));
+    };
+    publish(&mut world, 1, "before");
+    let heard = world.fanout.ephemeral_count().get();
+    publish(&mut world, 1, "between");
+    publish(&mut world, 2, "unwanted");
+    publish(&mut world, 1, "and again");
+    let sub = world.sub(1, 1);
+    world.tell(FanoutIn::Attach { feed: sub.clone(), seen: Seq(0), heard });
+    check(&sub, &["between", "and again"]);
+    publish(&mut world, 1, "live");
+    check(&sub, &["between", "and again", "live"]);
+    for second in 1..=2 {
+        world.tell(FanoutIn::Tick(Duration::from_secs(second)));
+    }
+    let late = world.sub(1, 2);
+    world.tell(FanoutIn::Attach { feed: late.clone(), seen: Seq(0), heard });
+    check(&late, &[]);
 }
 
 /// R59-01: what is gated goes to who may read it, live, from the ring, and for the moment only.

@@ -11,7 +11,7 @@ use zeolite_store::{
 };
 
 use crate::conn::Conn;
-use crate::fanout::Replay;
+use crate::fanout::{EphemeralCount, Replay};
 use crate::frames;
 use crate::inbox::FanoutIn;
 use crate::limits::SCAN_SLICE_BYTES;
@@ -27,6 +27,8 @@ pub struct Desk {
     pub options: ScanOptions,
     /// How long one slice may take.
     pub budget: SliceBudget,
+    /// How many ephemeral events there have been.
+    pub ephemerals: EphemeralCount,
     /// Frames on their way to an outbox, empty between slices.
     pub frames: Vec<u8>,
 }
@@ -156,6 +158,7 @@ impl Query {
         if is_login_needed(reader, subscription.filters(), scan.withheld()) {
             return Ok(demand_login(subscription, frames));
         }
+        let heard = desk.ephemerals.get();
         let hint = if complete { EoseHint::Finish } else { EoseHint::None };
         let eose = RelayMsg::Eose(subscription.sub(), hint);
         frames::push_text(frames, |out| eose.encode(out));
@@ -163,7 +166,7 @@ impl Query {
             return Ok(Step::Done(None));
         }
         let feed = Arc::clone(subscription);
-        Ok(Step::Done(Some(FanoutIn::Attach { feed, seen: scan.ceiling() })))
+        Ok(Step::Done(Some(FanoutIn::Attach { feed, seen: scan.ceiling(), heard })))
     }
 }
 

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use crate::fake::{Fake, Manners};
 use crate::guard::Guard;
-use crate::support::{BASE, Mirror, Ran, between, ids_of, notes};
+use crate::support::{BASE, Mirror, Ran, Relay, between, ids_of, notes, publish};
 
 /// NIP-19's own example of a secret key.
 const NSEC: &str = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
+
+/// The public key that belongs to it.
+const KEY: &str = "7e7e9c42a91bfef19fa929e5fda1b72e0ebc1a4c1141673e2794234d86addf4e";
 
 /// Messages beyond this are a storm.
 const ASKED_MAX: usize = 20;
@@ -113,4 +116,32 @@ fn a_key_that_others_may_read_is_refused() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("chmod 600") && !ran.stderr.contains(NSEC), "{ran:?}");
     assert_eq!(upstream.asked("AUTH"), 0);
+}
+
+/// R77-10, R59-01: of a relay of ours a mirror gets what is for others only with a key that may read
+/// everything, and then all of it, by NIP-77 and page by page.
+#[test]
+fn a_keeper_mirrors_what_is_private() {
+    let upstream = Relay::start(&format!("[auth]\nprompted = true\nkeepers = [\"{KEY}\"]\n"));
+    let mut factory = zeolite_testkit::Factory::new(36);
+    let mut private = |kind: u16, at: u64| {
+        let recipient = factory.pubkey(9);
+        factory.draft(0).kind(kind).at(BASE + at).tag(&["p", &recipient]).build()
+    };
+    let open = notes(37, BASE, 20);
+    let private: Vec<_> =
+        (0..20).map(|at| private(if at % 2 == 0 { 4 } else { 1059 }, at)).collect();
+    publish(&upstream.url, &open);
+    publish(&upstream.url, &private);
+    let all = ids_of(&[open.clone(), private].concat());
+    for mode in ["negentropy", "req"] {
+        let stranger = Mirror::new();
+        stranger.ok(&upstream.url, &["--once", "--mode", mode]);
+        assert_eq!(stranger.ids(), ids_of(&open), "{mode}");
+        let keeper = Mirror::new();
+        let key = key_file(&keeper, 0o600);
+        let key = key.to_str().expect("a plain path");
+        keeper.ok(&upstream.url, &["--once", "--mode", mode, "--auth-key-file", key]);
+        assert_eq!(keeper.ids(), all, "{mode}");
+    }
 }

@@ -86,15 +86,22 @@ impl<'r> World<'r> {
         let scan_options = ScanOptions { default_limit: None, max_limit: None };
         let budget =
             SliceBudget { events_max: rng.random_range(1..8), time_max: Duration::from_hours(1) };
-        let desk = Desk { store: store.clone(), options: scan_options, budget, frames: Vec::new() };
         let (fanout_bounds, outbox_bounds) = (fanout_bounds(rng), outbox_bounds(rng));
+        let fanout = Fanout::new(fanout_bounds, Arc::default(), Seq::ZERO);
+        let desk = Desk {
+            store: store.clone(),
+            options: scan_options,
+            budget,
+            ephemerals: fanout.ephemeral_count(),
+            frames: Vec::new(),
+        };
         let mut world = Self {
             store,
             admitter,
             committer,
             admitted: None,
             pending: VecDeque::new(),
-            fanout: Fanout::new(fanout_bounds, Arc::default(), Seq::ZERO),
+            fanout,
             inbox: VecDeque::new(),
             lanes: Lanes::default(),
             workers: (0..WORKERS).map(|_| Worker::Idle).collect(),

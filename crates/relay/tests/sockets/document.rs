@@ -158,7 +158,8 @@ const LIMITS: &[Limit] = &[
 /// Stores eight notes; then a filter without limit, and with limits of 4, 5 and 100, gives so many.
 fn check_pages(relay: &TestRelay, expected: [usize; 4]) {
     let (mut client, mut factory) = (relay.client(), Factory::new(1));
-    (0..8).for_each(|at| client.publish(&factory.note(0, now() - at, "x")));
+    let now = now();
+    (0..8).for_each(|at| client.publish(&factory.note(0, now - at, "x")));
     let filters = [json!({}), json!({"limit": 4}), json!({"limit": 5}), json!({"limit": 100})];
     let found = filters.map(|filter| client.query("q", &filter).len());
     assert_eq!(found, expected);
