@@ -262,7 +262,10 @@ impl<'a> Reader<'a> {
                 self.spending().pay_query(1);
                 self.conn.outbox.reply_json(&json);
             }
-            Effect::Demand(reply) => self.conn.demand_login(|outbox| outbox.reply_json(&reply)),
+            Effect::Demand(reply) => {
+                self.spending().pay_query(1);
+                self.conn.demand_login(|outbox| outbox.reply_json(&reply));
+            }
             Effect::CheckLogin(event) => self.check_login(event),
             Effect::LoggedIn(reader) => {
                 self.hub.metrics.logins.increment(1);
