@@ -47,8 +47,9 @@ pub struct Spec {
     /// Seconds of each row
     #[arg(long, value_name = "S", default_value_t = 6.0)]
     pub seconds: f64,
-    /// Sockets that listen, all of one address; at most what it may save up
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// Sockets that listen, all of one address; at most half of what it may save up, since both rows
+    /// subscribe
+    #[arg(long, value_name = "N", default_value_t = 5)]
     pub subscribers: usize,
     /// Clients that publish for them at half of what they may
     #[arg(long, value_name = "N", default_value_t = 40)]
