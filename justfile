@@ -53,6 +53,10 @@ bench-conns: build-relay
 bench-abuse: build-relay
     cargo run --release -p zeolite-bench -- run abuse --engine-file bench-harness/more/zeolite-limited.toml --engine zeolite-limited --scenario-file bench-harness/more/abuse.toml
 
+# All pairs of relays, an empty sink and a million events: a quarter of an hour with strfry
+bench-pairs: build-relay
+    cargo run --release -p zeolite-bench -- run sync-pairs --scenario-file bench-harness/more/sync-pairs.toml
+
 # Ingest with and without a policy program that accepts everything; needs python3
 bench-plugin: build-relay
     cargo run --release -p zeolite-bench -- run ingest --engine-file bench-harness/more/zeolite-accept-all.toml --engine zeolite-durable --engine zeolite-accept-all

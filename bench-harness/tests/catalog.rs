@@ -47,13 +47,15 @@ fn strfry_is_configured_fairly() {
     assert!(sync.command.contains(&"--timeout=20".to_owned()));
 }
 
-/// What `just bench-abuse` and `just bench-plugin` add to the catalogue fits it.
+/// What `just bench-abuse`, `bench-plugin` and `bench-pairs` add to the catalogue fits it.
 #[test]
 fn engines_and_scenarios_of_single_questions_fit() {
     let more = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("more");
     let files = ["zeolite-limited.toml", "zeolite-accept-all.toml"].map(|file| more.join(file));
     let engines = engines(&files).unwrap();
-    let scenarios = scenarios(&[more.join("abuse.toml")]).unwrap();
+    let files = ["abuse.toml", "sync-pairs.toml"].map(|file| more.join(file));
+    let scenarios = scenarios(&files).unwrap();
+    assert!(scenarios.iter().any(|scenario| scenario.name == "sync-pairs"));
     let abuse = scenarios.iter().find(|scenario| scenario.name == "abuse").unwrap();
     assert!(abuse.target.iter().all(|target| engines.iter().any(|one| one.name == target.engine)));
     assert!(
