@@ -157,8 +157,8 @@ Methods:
   blockip RANGE [REASON]    unblockip RANGE    listblockedips
   changerelayname TEXT      changerelaydescription TEXT            changerelayicon URL
 
-The relay must name your public key in its setting admin.pubkeys. The secret key, 64 hex digits, is
-read from the file named by --key, or from the environment variable ZEOLITE_ADMIN_KEY; it signs the
+The relay must name your public key in its setting admin.pubkeys. The secret key, 64 hex digits or
+nsec1..., is read from the file named by --key, which only you may read (chmod 600), or from the environment variable ZEOLITE_ADMIN_KEY; it signs the
 order and is sent nowhere. --url must be a URL that the relay calls its own (relay.urls).
 
 Example:
@@ -176,7 +176,7 @@ pub struct AdminArgs {
     /// The relay's ws:// or wss:// URL
     #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:7447")]
     pub url: String,
-    /// File that holds your secret key in hex
+    /// File that holds your secret key, in hex or as nsec1...; only you may read it
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Certificate authorities to trust for wss:// beside the system's (PEM)

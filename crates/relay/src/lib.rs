@@ -44,6 +44,7 @@ mod retention;
 
 mod clock;
 mod metrics;
+mod random;
 mod replace_file;
 mod secret_key;
 

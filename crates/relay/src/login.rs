@@ -1,7 +1,6 @@
 //! Who the client of a connection has shown to be (NIP-42).
 
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +12,7 @@ use zeolite_session::{Challenge, LoginTerms, Logins};
 
 use crate::conn::ConnId;
 use crate::outbox::Outbox;
+use crate::random::random_bytes;
 
 /// Public keys whose points are remembered between logins.
 const KEYS_REMEMBERED: usize = 1_024;
@@ -31,7 +31,7 @@ impl LoginDesk {
         Arc::new(Self {
             terms: Arc::new(terms),
             anonymous: Arc::new(Reader::anonymous(gates)),
-            secret: secret(),
+            secret: random_bytes(),
             verifier: Verifier::new(KEYS_REMEMBERED),
         })
     }
@@ -41,22 +41,13 @@ impl LoginDesk {
         matches!(Verified::check_all(vec![login], &self.verifier)[..], [Ok(_)])
     }
 
-    /// Nobody can foretell it, and no two connections have the same. It is worked out rather than
-    /// kept: most connections never need theirs.
+    /// Nobody can foretell it, and no two connections have the same. It follows from the
+    /// connection's number, so whoever sends it need not ask the session, which checks it.
     fn challenge(&self, conn: ConnId) -> Challenge {
         let digest = Sha256::new().chain_update(self.secret).chain_update(conn.0.to_be_bytes());
         let digest: [u8; 32] = digest.finalize().into();
         Challenge(*digest.first_chunk().expect("a digest has 32 bytes"))
     }
-}
-
-/// 16 bytes that nobody outside can foretell: `RandomState` is seeded by the system.
-fn secret() -> [u8; 16] {
-    let mut secret = [0; 16];
-    for half in secret.chunks_exact_mut(8) {
-        half.copy_from_slice(&RandomState::new().build_hasher().finish().to_ne_bytes());
-    }
-    secret
 }
 
 /// The login of one connection, as all that serve it share it.

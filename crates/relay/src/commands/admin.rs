@@ -7,17 +7,22 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
-use k256::schnorr::SigningKey;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zeolite_mirror::{Connector, RelayAddress, Tls};
+use zeolite_proto::Kind;
 
 use super::{Exit, output};
 use crate::cli::AdminArgs;
 use crate::clock;
+use crate::random::random_bytes;
+use crate::secret_key::SecretKey;
 
 /// The variable that may hold the key.
 const KEY_VARIABLE: &str = "ZEOLITE_ADMIN_KEY";
+
+/// An HTTP request that is signed (NIP-98).
+const HTTP_AUTH: Kind = Kind(27_235);
 
 /// How long the relay may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -27,7 +32,7 @@ pub(crate) fn run(args: &AdminArgs) -> anyhow::Result<Exit> {
     let address = RelayAddress::parse(&args.url)?;
     let key = read_key(args)?;
     let body = body(&args.method, &args.params).to_string();
-    let token = token(&key, &args.url, body.as_bytes())?;
+    let token = token(&key, &args.url, body.as_bytes());
     let token = HeaderValue::from_str(&token).context("the token is base64")?;
     let tls = address.is_tls().then(|| Tls::new(args.ca.as_deref())).transpose()?;
     let connector = Connector { tls, connect_max: ANSWER_MAX, message_bytes_max: 0 };
@@ -36,18 +41,15 @@ pub(crate) fn run(args: &AdminArgs) -> anyhow::Result<Exit> {
     report(&address, status, &answer)
 }
 
-fn read_key(args: &AdminArgs) -> anyhow::Result<SigningKey> {
-    let text = match &args.key {
-        Some(path) => std::fs::read_to_string(path)
-            .with_context(|| format!("read the key from {}", path.display()))?,
-        None => std::env::var(KEY_VARIABLE)
-            .with_context(|| format!("no key: name its file with --key, or set {KEY_VARIABLE}"))?,
-    };
-    let mut bytes = [0; 32];
-    let text = text.trim();
-    let is_hex = text.len() == 64 && faster_hex::hex_decode(text.as_bytes(), &mut bytes).is_ok();
-    anyhow::ensure!(is_hex, "the key must be a secret key in 64 hex digits");
-    SigningKey::from_slice(&bytes).ok().context("the key is no secret key")
+fn read_key(args: &AdminArgs) -> anyhow::Result<SecretKey> {
+    match &args.key {
+        Some(path) => SecretKey::read_private(path),
+        None => {
+            SecretKey::parse(&std::env::var(KEY_VARIABLE).with_context(|| {
+                format!("no key: name its file with --key, or set {KEY_VARIABLE}")
+            })?)
+        }
+    }
 }
 
 /// Kinds are numbers, everything else is text.
@@ -61,29 +63,13 @@ fn body(method: &str, params: &[String]) -> Value {
 }
 
 /// The value of the `Authorization` header.
-fn token(key: &SigningKey, url: &str, body: &[u8]) -> anyhow::Result<String> {
-    let pubkey = faster_hex::hex_string(&key.verifying_key().to_bytes());
+fn token(key: &SecretKey, url: &str, body: &[u8]) -> String {
     let payload = faster_hex::hex_string(&Sha256::digest(body));
-    let (created_at, kind) = (clock::now().0, 27_235);
-    let mut nonce = [0; 32];
-    getrandom(&mut nonce)?;
     // A relay takes an authorisation once; the same order in the same second needs another.
-    let once = faster_hex::hex_string(&nonce[..8]);
+    let once = faster_hex::hex_string(&random_bytes::<8>());
     let tags = json!([["u", url], ["method", "POST"], ["payload", payload], ["nonce", once]]);
-    let id = Sha256::digest(json!([0, pubkey, created_at, kind, tags, ""]).to_string());
-    let sig = key.sign_raw(&id, &nonce).ok().context("sign the order")?;
-    let event = json!({
-        "id": faster_hex::hex_string(&id), "pubkey": pubkey, "created_at": created_at,
-        "kind": kind, "tags": tags, "content": "",
-        "sig": faster_hex::hex_string(&sig.to_bytes()),
-    });
-    Ok(format!("Nostr {}", STANDARD.encode(event.to_string())))
-}
-
-fn getrandom(bytes: &mut [u8; 32]) -> anyhow::Result<()> {
-    use std::io::Read;
-    let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes));
-    random.context("read random bytes")
+    let (_, event) = key.sign(HTTP_AUTH, &tags, clock::now());
+    format!("Nostr {}", STANDARD.encode(event.to_string()))
 }
 
 fn report(address: &RelayAddress, status: StatusCode, answer: &[u8]) -> anyhow::Result<Exit> {

@@ -1,5 +1,6 @@
 //! The program from outside: its commands on real stores, its exit codes, its output.
 
+mod admin;
 mod beside;
 mod configuration;
 mod crash;
