@@ -251,8 +251,7 @@ impl<F: Feed> Fanout<F> {
             return;
         }
         for event in self.ephemerals.after(heard) {
-            let is_gated = self.gates.cover(event.view().kind());
-            if feed.wants(event) && (!is_gated || feed.may_read(event)) {
+            if is_for(&self.gates, &feed, event) {
                 match feed.offer(event) {
                     Offer::Taken => self.stats.delivered += 1,
                     Offer::Full | Offer::Gone => self.stats.ephemeral_dropped += 1,
@@ -288,9 +287,7 @@ impl<F: Feed> Fanout<F> {
             return;
         }
         for (seq, event) in self.ring.after(seen) {
-            let is_gated = self.gates.cover(event.view().kind());
-            let may_read = !is_gated || standing.feed.may_read(event);
-            if may_read && standing.feed.wants(event) {
+            if is_for(&self.gates, &standing.feed, event) {
                 match standing.feed.offer(event) {
                     Offer::Taken => self.stats.delivered += 1,
                     Offer::Full => {
@@ -357,6 +354,11 @@ impl<F: Feed> Fanout<F> {
         let keys = (conn, SubKey(0))..=(conn, SubKey(u64::MAX));
         self.by_key.range(keys).map(|(_, &slot)| slot).collect()
     }
+}
+
+/// Whether an event that the index was not asked about is to be offered.
+fn is_for(gates: &Gates, feed: &impl Feed, event: &Event) -> bool {
+    feed.wants(event) && (!gates.cover(event.view().kind()) || feed.may_read(event))
 }
 
 /// The newest admitted events.
