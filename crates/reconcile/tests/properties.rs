@@ -50,61 +50,37 @@ fn sum(items: &[Item]) -> Sum {
 }
 
 /// The same set, never split by a walk.
-struct ByEdges(SortedSet);
+struct ByEdges {
+    set: SortedSet,
+    /// Split where its places happen to be cheap: as far off as is allowed, to either side.
+    leans: bool,
+}
 
 impl Set for ByEdges {
     type Error = Infallible;
     const WALK_ITEMS_MAX: usize = 0;
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.set.len()
     }
 
     fn seek(&self, from: &Edge, bound: &Bound) -> Result<Edge, Infallible> {
-        self.0.seek(from, bound)
+        self.set.seek(from, bound)
     }
 
     fn edge_at(&self, at: usize) -> Result<Edge, Infallible> {
-        self.0.edge_at(at)
-    }
-
-    fn for_each(
-        &self,
-        from: &Edge,
-        count: usize,
-        visit: &mut dyn FnMut(&Item),
-    ) -> Result<(), Infallible> {
-        self.0.for_each(from, count, visit)
-    }
-}
-
-/// The same set, split where its places happen to be cheap: as far off as is allowed, to either side.
-struct Leaning(SortedSet);
-
-impl Set for Leaning {
-    type Error = Infallible;
-    const WALK_ITEMS_MAX: usize = 0;
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn seek(&self, from: &Edge, bound: &Bound) -> Result<Edge, Infallible> {
-        self.0.seek(from, bound)
-    }
-
-    fn edge_at(&self, at: usize) -> Result<Edge, Infallible> {
-        self.0.edge_at(at)
+        self.set.edge_at(at)
     }
 
     fn edge_near(&self, at: usize, slack: usize) -> Result<Edge, Infallible> {
-        let index = match self.0.items()[at].id.0[0] % 3 {
+        let index = match self.set.items()[at].id.0[0] % 3 {
+            _ if !self.leans => return self.edge_at(at),
             0 => at - slack,
             1 => at + slack,
             _ => at,
         };
-        let place = Bound::at_place(&self.0.items()[index]);
-        self.0.seek(&Edge::START, &place)
+        let place = Bound::at_place(&self.set.items()[index]);
+        self.set.seek(&Edge::START, &place)
     }
 
     fn for_each(
@@ -113,7 +89,7 @@ impl Set for Leaning {
         count: usize,
         visit: &mut dyn FnMut(&Item),
     ) -> Result<(), Infallible> {
-        self.0.for_each(from, count, visit)
+        self.set.for_each(from, count, visit)
     }
 }
 
@@ -244,7 +220,7 @@ proptest! {
         theirs.retain(|item| time_of.get(&item.id).is_none_or(|time| *time == item.time));
         let outcome = session(&mut Ours::new(&ours, our_limit), &Ours::new(&theirs, their_limit));
         assert_exact(&outcome, &ours, &theirs, "random sets");
-        let leaning = |items: &[Item]| Leaning(items.iter().copied().collect());
+        let leaning = |items: &[Item]| ByEdges { set: items.iter().copied().collect(), leans: true };
         let outcome = session(
             &mut Ours::over(leaning(&ours), our_limit),
             &Ours::over(leaning(&theirs), their_limit),
@@ -270,7 +246,7 @@ proptest! {
     #[test]
     fn walks_and_edges_split_alike(items in btree_set(item(), 0..400), bound in bound()) {
         let walked: SortedSet = items.into_iter().collect();
-        let by_edges = ByEdges(walked.clone());
+        let by_edges = ByEdges { set: walked.clone(), leans: false };
         let mut writer = Writer::new();
         writer.push(&bound, &Body::Fingerprint(Fingerprint([1; 16])));
         writer.push(&Bound::INFINITY, &Body::Fingerprint(Fingerprint([2; 16])));
