@@ -128,6 +128,7 @@ impl CatchUp {
     /// Begins with all windows. A paged catch-up goes on where the last connection left it.
     pub(super) fn begin(&mut self, context: &mut Context) {
         context.gone.clear();
+        context.crossed.clear();
         let is_paged = context.settings.mode == Mode::Req || self.absent.is_some();
         self.is_running = true;
         self.incomplete = None;
@@ -230,6 +231,7 @@ impl CatchUp {
         }
         if let Some(mut job) = self.queue.pop_front() {
             job.moved = moved(context);
+            context.crossed.clear();
             let is_probe = job.scope == Scope::Content && self.are_deletions_due;
             self.comparison = Some(Comparison::start(job, is_probe, context));
         }
@@ -258,6 +260,7 @@ impl CatchUp {
     /// Has dirty windows compared again. False if there are none.
     fn requeue(&mut self, context: &mut Context) -> bool {
         let moved = moved(context);
+        context.crossed.clear();
         for job in std::mem::take(&mut self.dirty) {
             if job.rounds < context.settings.limits.rounds_max {
                 let is_paged = context.settings.mode == Mode::Req || self.absent.is_some();

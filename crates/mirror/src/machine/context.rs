@@ -71,6 +71,9 @@ pub(super) struct Context {
     pub(super) gone: Recall,
     /// Ids that came down lately (0), or that the upstream took so many times.
     pub(super) recent: Recall,
+    /// Ids that came down or were taken up live since the latest comparison began, whose answers
+    /// may be older than they are.
+    pub(super) crossed: Recall,
     /// Something live was lost on the way: the next audit finds it, and should not be far.
     pub(super) is_audit_wanted: bool,
     pub(super) fault: Option<Fault>,
@@ -103,6 +106,7 @@ impl Context {
             refused_there: Recall::new(limits.refused_ids_max),
             gone: recall(),
             recent: recall(),
+            crossed: recall(),
             is_audit_wanted: false,
             fault: None,
             login: Login::new(settings.has_key),
@@ -211,7 +215,15 @@ impl Context {
         if self.recent.get(&id).is_none() {
             self.recent.insert(&id, 0);
         }
+        self.note_crossed(&id, origin);
         self.sink.offer(event, origin);
+    }
+
+    /// An event that is now on both sides, maybe after a comparison looked at one of them.
+    pub(super) fn note_crossed(&mut self, id: &EventId, origin: Origin) {
+        if origin == Origin::Live {
+            self.crossed.insert(id, 0);
+        }
     }
 
     /// An id that was asked for does not come.

@@ -112,7 +112,9 @@ impl Roads {
             return;
         }
         found.any = true;
-        if context.settings.dry_run {
+        if context.crossed.contains(id) {
+            // The next comparison will tell whether the upstream lacks it.
+        } else if context.settings.dry_run {
             context.refused_there.insert(id, 0);
             context.progress.counts.have += 1;
         } else {

@@ -272,6 +272,7 @@ impl Upload {
         }
         let taken = context.recent.get(id).unwrap_or(0);
         context.recent.insert(id, taken.saturating_add(1));
+        context.note_crossed(id, origin);
         context.is_fruitful = true;
         self.finish(id, origin);
     }

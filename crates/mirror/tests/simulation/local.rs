@@ -10,7 +10,10 @@ use crate::store::Store;
 
 pub(crate) struct Local {
     pub store: Store,
-    jobs: HashMap<JobId, (Initiator, SortedSet)>,
+    jobs: HashMap<JobId, (Initiator, Filter, SortedSet)>,
+    /// Whether each step of a job sees the store as it is then, as sets do that are kept, and not
+    /// as it was at the first, as sets do that were built for it.
+    pub sets_move: bool,
     pub is_following: bool,
     /// Events that were given and not answered, and the most of them at any time.
     pub unanswered: usize,
@@ -22,6 +25,7 @@ impl Local {
         Self {
             store: Store::new(),
             jobs: HashMap::new(),
+            sets_move: false,
             is_following: false,
             unanswered: 0,
             unanswered_max: 0,
@@ -35,12 +39,18 @@ impl Local {
                 let frame = FrameLimit::new(frame_bytes_max).expect("a legal frame");
                 let mut initiator = Initiator::new(frame);
                 let Ok(message) = initiator.start(&set);
-                self.jobs.insert(job, (initiator, set));
+                self.jobs.insert(job, (initiator, filter, set));
                 Input::Reconciled { job, next: Some(message), have: Vec::new(), need: Vec::new() }
             }
             ReconcileStep::Answer { message } => {
-                let (initiator, set) = self.jobs.get_mut(&job).expect("a job that was started");
-                match initiator.step(set, &message) {
+                let entry = self.jobs.remove(&job);
+                let (mut initiator, filter, mut set) = entry.expect("a job that was started");
+                if self.sets_move {
+                    set = self.set(&filter);
+                }
+                let step = initiator.step(&set, &message);
+                self.jobs.insert(job, (initiator, filter, set));
+                match step {
                     Ok(step) => {
                         Input::Reconciled { job, next: step.next, have: step.have, need: step.need }
                     }

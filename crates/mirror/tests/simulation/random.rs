@@ -96,6 +96,7 @@ fn both_sides_converge_once_it_is_calm() {
             universe.shuffled(count, rng).iter().map(parse).filter(is_kept).collect();
         let (direction, filter) = (settings.direction, settings.filter.clone());
         let mut world = World::new(settings.clone(), habits, rng);
+        world.local.sets_move = world.rng.random_ratio(1, 2);
         let mut lie = Factory::unsigned(77);
         world.upstream.lie = Some(parse(&lie.draft(9).kind(31_999).build()));
         scatter(&events, &mut world);

@@ -268,6 +268,31 @@ fn echoes_are_suppressed() {
     assert_eq!(world.local.store.taken, 40);
 }
 
+/// What comes up or down live while the sets are compared is in one set and not yet in the answer
+/// about the other: it is no difference.
+#[test]
+fn what_crosses_a_comparison_travels_once() {
+    for (seed, mode) in (0..20).flat_map(|seed| [(seed, Mode::Auto), (seed, Mode::Req)]) {
+        let mut rng = TestRng::seed_from_u64(seed);
+        let both = settings(Direction::Both, mode);
+        let mut world = World::new(both, Habits::default(), &mut rng);
+        world.local.sets_move = true;
+        for (at, event) in notes(200).into_iter().enumerate() {
+            let time = Duration::from_millis(at as u64);
+            if at % 2 == 0 {
+                world.publish_here_at(time, event);
+            } else {
+                world.publish_there_at(time, event);
+            }
+        }
+        world.run(MINUTE);
+        assert_eq!(world.unexplained(&Filter::default()), (0, 0), "{mode:?}, seed {seed}");
+        let counts = &world.machine.progress().counts;
+        let moved = (counts.sent, counts.accepted, counts.stored);
+        assert_eq!(moved, (100, 100, 100), "{mode:?}, seed {seed}");
+    }
+}
+
 /// M-06, case 25: what was not asked for is not taken in, on whichever subscription it comes, and
 /// trust changes nothing about it.
 #[test]
