@@ -104,7 +104,8 @@ fn a_relay_mirrors_live_in_both_directions() {
     publish(&relay.url, &notes(9, BASE, 10));
     let live = r#"zeolite_mirror_live{mirror="up"}"#;
     eventually("the mirror is live", || relay.metric(live) == 1);
-    eventually("both have all", || ids_at(&relay.url).len() == 40);
+    let both = [&relay.url, &upstream.url];
+    eventually("both have all", || both.iter().all(|url| ids_at(url).len() == 40));
     assert_eq!(ids_at(&relay.url), ids_at(&upstream.url));
     let mut subscriber = Client::connect(&relay.url).expect("the relay listens");
     subscriber.send(&json!(["REQ", "live", {"limit": 0}])).expect("it reads");
