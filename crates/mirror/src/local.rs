@@ -28,12 +28,13 @@ pub trait Local: Send + Sync + 'static {
         is_trusted: bool,
     ) -> impl Future<Output = impl Future<Output = Vec<Verdict>> + Send + 'static> + Send;
 
-    /// The events with these ids that are there. Blocking.
+    /// Looks for the events with these ids, in this order, until the records found have `bytes_max`
+    /// bytes: what it gives is shorter than `ids` then. Blocking.
     ///
     /// # Errors
     ///
     /// If they cannot be read.
-    fn fetch(&self, ids: &[EventId]) -> Result<Vec<Event>, LocalError>;
+    fn fetch(&self, ids: &[EventId], bytes_max: usize) -> Result<Vec<Option<Event>>, LocalError>;
 
     /// The set of what this filter matches. Blocking.
     ///

@@ -180,7 +180,8 @@ impl Machine {
                 self.catch_up.compared(job, &have, &need, &mut self.roads, &mut self.context);
             }
             Input::Ingested(verdicts) => self.ingested(&verdicts),
-            Input::LocalEvents { events, missing } => {
+            Input::LocalEvents { events, missing, unread } => {
+                self.roads.upload.put_back(unread);
                 self.roads.upload.read(events, &missing, &mut self.context);
             }
             Input::Signed(login) => self.signed(&login),

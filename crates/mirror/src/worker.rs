@@ -17,7 +17,6 @@ mod link;
 mod pair;
 mod refusals;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ use self::link::{Arrived, Link, LinkEvent};
 pub use self::pair::PairMirror;
 pub use self::refusals::Refusals;
 use crate::address::RelayAddress;
-use crate::local::Local;
+use crate::local::{Local, LocalError};
 use crate::login::SignsLogins;
 use crate::machine::{Effect, Input, Machine, Outcome, Progress, Settings, Verdict};
 use crate::socket::Connector;
@@ -75,8 +74,8 @@ enum Answer<S> {
     Ingested(Vec<(EventId, Verdict)>),
     /// A step of a job is done.
     Job(jobs::Done<S>),
-    /// Events that were read. The error is for people.
-    Fetched { asked: Vec<EventId>, found: Result<Vec<Event>, String> },
+    /// Events that were read.
+    Fetched { asked: Vec<EventId>, found: Result<Vec<Option<Event>>, LocalError> },
 }
 
 struct Worker<L: Local> {
@@ -225,13 +224,7 @@ impl<L: Local> Worker<L> {
                 self.handle(input);
             }
             Answer::Fetched { asked, found } => {
-                let events = found.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "cannot read events to send up");
-                    Vec::new()
-                });
-                let there: HashSet<_> = events.iter().map(|event| event.view().id()).collect();
-                let missing = asked.into_iter().filter(|id| !there.contains(id)).collect();
-                self.handle(Input::LocalEvents { events, missing });
+                self.handle(read(asked, found));
             }
         }
     }
@@ -252,7 +245,7 @@ impl<L: Local> Worker<L> {
             Effect::Ingest { events, trusted } => {
                 self.submissions.send((events, trusted)).expect("its task ends with the worker");
             }
-            Effect::FetchLocal { ids } => self.fetch(ids),
+            Effect::FetchLocal { ids, bytes_max } => self.fetch(ids, bytes_max),
             Effect::FollowLocal => {
                 if let Some(follow) = self.follow.take() {
                     self.local.follow(self.machine.settings().filter.clone(), follow);
@@ -270,14 +263,32 @@ impl<L: Local> Worker<L> {
         }
     }
 
-    fn fetch(&self, ids: Vec<EventId>) {
+    fn fetch(&self, ids: Vec<EventId>, bytes_max: usize) {
         let (local, answers) = (Arc::clone(&self.local), self.answers.clone());
         tokio::task::spawn_blocking(move || {
-            let found = local.fetch(&ids).map_err(|error| error.to_string());
+            let found = local.fetch(&ids, bytes_max);
             // A worker that has ended wants no answer.
             _ = answers.send(Answer::Fetched { asked: ids, found });
         });
     }
+}
+
+/// What became of ids that were looked for in this order. A local side that fails has none of them.
+fn read(asked: Vec<EventId>, found: Result<Vec<Option<Event>>, LocalError>) -> Input {
+    let found = found.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot read events to send up");
+        vec![None; asked.len()]
+    });
+    let unread = asked[found.len()..].to_vec();
+    let mut events = Vec::with_capacity(found.len());
+    let mut missing = Vec::new();
+    for (id, found) in asked.into_iter().zip(found) {
+        match found {
+            Some(event) => events.push(event),
+            None => missing.push(id),
+        }
+    }
+    Input::LocalEvents { events, missing, unread }
 }
 
 /// Submits one batch after the other, so that events are admitted in the order they came, and

@@ -8,7 +8,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use zeolite_proto::{EventId, Filter, FromRelay, Timestamp};
+use zeolite_proto::{Event, EventId, Filter, FromRelay, Timestamp};
 use zeolite_reconcile::{Cross, CrossTurn, FrameLimit};
 
 use super::backoff::Backoff;
@@ -105,6 +105,10 @@ impl Bridge {
         self.out.push_back(BridgeEffect::Tell(input));
     }
 
+    fn tell_read(&mut self, events: Vec<Event>, missing: Vec<EventId>) {
+        self.tell(Input::LocalEvents { events, missing, unread: Vec::new() });
+    }
+
     /// A connection to the far relay stands.
     pub(super) fn connected(&mut self, wall: Timestamp, peer: PeerLimits) {
         if std::mem::replace(&mut self.is_up, true) {
@@ -157,7 +161,8 @@ impl Bridge {
                     self.roads.upload.offer_mirrored(event, &mut self.context);
                 }
             }
-            Effect::FetchLocal { ids } => {
+            // The bounds of the road down hold for these.
+            Effect::FetchLocal { ids, .. } => {
                 for id in ids {
                     self.reading.insert(id);
                     if !self.roads.download.want(id, Scope::Content, &self.context) {
@@ -426,7 +431,7 @@ impl Bridge {
                         .into_iter()
                         .partition(|event| self.reading.remove(&event.view().id()));
                     if !read.is_empty() {
-                        self.tell(Input::LocalEvents { events: read, missing: Vec::new() });
+                        self.tell_read(read, Vec::new());
                     }
                     live.into_iter().for_each(|event| self.tell(Input::LocalLive(event)));
                 }
@@ -450,7 +455,7 @@ impl Bridge {
         let missing: Vec<EventId> =
             missing.into_iter().filter(|id| self.reading.remove(id)).collect();
         if !missing.is_empty() {
-            self.tell(Input::LocalEvents { events: Vec::new(), missing });
+            self.tell_read(Vec::new(), missing);
         }
     }
 }

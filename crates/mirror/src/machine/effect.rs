@@ -52,6 +52,8 @@ pub enum Effect {
     FetchLocal {
         /// Never empty.
         ids: Vec<EventId>,
+        /// How many bytes of records to read: the event that reaches it is the last.
+        bytes_max: usize,
     },
     /// From now on say [`Input::LocalLive`](super::Input::LocalLive) for new local events that
     /// match the mirror's filter. Said once, at the first connection.

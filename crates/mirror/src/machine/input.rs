@@ -67,6 +67,8 @@ pub enum Input {
         events: Vec<Event>,
         /// What is not.
         missing: Vec<EventId>,
+        /// What was not looked for, as there were bytes enough; to be asked for again.
+        unread: Vec<EventId>,
     },
     /// The local side took a new event, from whomever; asked for by
     /// [`Effect::FollowLocal`](super::Effect::FollowLocal).

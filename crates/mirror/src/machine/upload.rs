@@ -52,6 +52,10 @@ const FLIGHTS_START: usize = 128;
 /// Ids read from the local side at once.
 const READ_IDS_MAX: usize = 512;
 
+/// Bytes read from the local side at once: 2 kB for each id, which is three times the usual event.
+/// What is larger, such as lists of contacts, comes in smaller parts.
+const READ_BYTES_MAX: usize = 1 << 20;
+
 /// Sends of one event until its refusals "for the moment" count as final, apart from rate limits.
 const TRIES_MAX: u8 = 4;
 
@@ -160,6 +164,13 @@ impl Upload {
         }
     }
 
+    /// What the local side did not look for.
+    pub(super) fn put_back(&mut self, unread: Vec<EventId>) {
+        for id in unread.into_iter().rev().filter(|id| self.reading.remove(id)) {
+            self.waiting.push_front(id);
+        }
+    }
+
     fn finish(&mut self, id: &EventId, origin: Origin) {
         self.busy.remove(id);
         self.catch_up -= usize::from(origin != Origin::Live);
@@ -216,14 +227,19 @@ impl Upload {
     fn pump_reads(&mut self, context: &mut Context) {
         let limits = &context.settings.limits;
         while !self.waiting.is_empty()
-            && self.bytes < limits.send_bytes_max
+            && self.bytes + self.reading_bytes() < limits.send_bytes_max
             && self.ready.len() + self.reading.len() < self.flights_max
         {
             let count = READ_IDS_MAX.min(self.waiting.len());
             let ids: Vec<EventId> = self.waiting.drain(..count).collect();
             self.reading.extend(ids.iter().copied());
-            context.effects.push_back(Effect::FetchLocal { ids });
+            context.effects.push_back(Effect::FetchLocal { ids, bytes_max: READ_BYTES_MAX });
         }
+    }
+
+    /// The most that what is being read may come to, but for the last event of each part.
+    fn reading_bytes(&self) -> usize {
+        self.reading.len().div_ceil(READ_IDS_MAX) * READ_BYTES_MAX
     }
 
     fn drop_all(&mut self, context: &mut Context) {

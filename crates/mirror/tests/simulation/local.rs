@@ -18,6 +18,8 @@ pub(crate) struct Local {
     /// Events that were given and not answered, and the most of them at any time.
     pub unanswered: usize,
     pub unanswered_max: usize,
+    /// Bytes of records that were read to be sent up.
+    pub read_bytes: usize,
 }
 
 impl Local {
@@ -29,6 +31,7 @@ impl Local {
             is_following: false,
             unanswered: 0,
             unanswered_max: 0,
+            read_bytes: 0,
         }
     }
 
@@ -112,15 +115,20 @@ impl Local {
         (verdicts, fresh)
     }
 
-    pub(crate) fn read(&self, ids: &[EventId]) -> Input {
-        let found = ids.iter().map(|id| self.store.get(id).ok_or(*id));
-        let (mut events, mut missing) = (Vec::new(), Vec::new());
-        for found in found {
-            match found {
-                Ok(event) => events.push(event),
-                Err(id) => missing.push(id),
+    pub(crate) fn read(&mut self, ids: &[EventId], bytes_max: usize) -> Input {
+        let (mut events, mut missing, mut unread) = (Vec::<Event>::new(), Vec::new(), Vec::new());
+        let mut bytes = 0;
+        for id in ids {
+            match self.store.get(id) {
+                _ if bytes >= bytes_max => unread.push(*id),
+                Some(event) => {
+                    bytes += event.record_bytes();
+                    events.push(event);
+                }
+                None => missing.push(*id),
             }
         }
-        Input::LocalEvents { events, missing }
+        self.read_bytes += bytes;
+        Input::LocalEvents { events, missing, unread }
     }
 }

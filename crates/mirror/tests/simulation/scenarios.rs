@@ -346,6 +346,26 @@ fn a_slow_sink_is_not_flooded() {
     }
 }
 
+/// Case 70: events of 60 kB on their way up take no more memory than small ones, and all arrive.
+#[test]
+fn large_events_travel_up_in_small_parts() {
+    let mut factory = Factory::unsigned(6);
+    let mut rng = TestRng::seed_from_u64(9);
+    let mut once = Settings { once: true, ..settings(Direction::Up, Mode::Auto) };
+    once.limits.send_bytes_max = 3 << 20;
+    let mut world = World::new(once, Habits::default(), &mut rng);
+    for at in 0..300 {
+        let note = factory.note(0, crate::world::WALL - at, &"x".repeat(60_000));
+        world.local.store.publish(&parse(&note));
+    }
+    world.run(MINUTE * 10);
+    assert_eq!(world.outcome.as_ref().expect("an end").end, End::Converged);
+    assert_eq!(world.unexplained(&Filter::default()), (0, 0));
+    assert_eq!(world.machine.progress().counts.sent, 300);
+    let held = world.held_bytes_max;
+    assert!((1 << 20..(3 << 20) + 70_000).contains(&held), "{held} bytes");
+}
+
 /// R77-13, case 16: an upstream that wants a login for everything is named as such.
 #[test]
 fn a_login_is_asked_for_in_the_outcome() {

@@ -34,6 +34,8 @@ pub(crate) struct Upstream {
     pub heard: u64,
     pub refused_at_door: u64,
     pub neg_opens: u64,
+    /// Bytes of the records of events that it took.
+    pub taken_bytes: usize,
     /// An event that matches no mirror's filter, for lies.
     pub lie: Option<Event>,
 }
@@ -51,6 +53,7 @@ impl Upstream {
             heard: 0,
             refused_at_door: 0,
             neg_opens: 0,
+            taken_bytes: 0,
             lie: None,
         }
     }
@@ -146,6 +149,7 @@ impl Upstream {
         } else {
             match self.store.publish(event) {
                 Verdict::Stored | Verdict::Ephemeral => {
+                    self.taken_bytes += event.record_bytes();
                     self.fan_out(event, out);
                     Ok(None)
                 }

@@ -61,6 +61,8 @@ pub(crate) struct World<'r> {
     pub phase: Phase,
     pub trouble: Option<String>,
     pub steps: u64,
+    /// The most bytes of records that were read and that the upstream had not taken.
+    pub held_bytes_max: usize,
     /// Whether the connection may be lost while nothing is said.
     pub losses: u32,
 }
@@ -88,6 +90,7 @@ impl<'r> World<'r> {
             phase: Phase::Connecting,
             trouble: None,
             steps: 0,
+            held_bytes_max: 0,
             losses: 0,
         }
     }
@@ -257,8 +260,10 @@ impl<'r> World<'r> {
                     assert_eq!(trusted, self.machine.settings().trusted);
                     self.give(events);
                 }
-                Effect::FetchLocal { ids } => {
-                    let answer = self.local.read(&ids);
+                Effect::FetchLocal { ids, bytes_max } => {
+                    let answer = self.local.read(&ids, bytes_max);
+                    let held = self.local.read_bytes.saturating_sub(self.upstream.taken_bytes);
+                    self.held_bytes_max = self.held_bytes_max.max(held);
                     self.soon(Happening::Tell(answer));
                 }
                 Effect::LogIn { challenge } => {

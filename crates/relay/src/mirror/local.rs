@@ -72,16 +72,21 @@ impl Local for StoreSide {
         }
     }
 
-    fn fetch(&self, ids: &[EventId]) -> Result<Vec<Event>, LocalError> {
+    fn fetch(&self, ids: &[EventId], bytes_max: usize) -> Result<Vec<Option<Event>>, LocalError> {
         let failed = |error: ReadError| LocalError(error.to_string());
         let snapshot = self.store.snapshot().map_err(failed)?;
-        let mut events = Vec::with_capacity(ids.len());
+        let mut found = Vec::with_capacity(ids.len());
+        let mut bytes = 0;
         for id in ids {
-            if let Some((_, event)) = snapshot.by_id(id).map_err(failed)? {
-                events.push(Event::from_stored(event));
+            let event = snapshot.by_id(id).map_err(failed)?;
+            let event = event.map(|(_, event)| Event::from_stored(event));
+            bytes += event.as_ref().map_or(0, Event::record_bytes);
+            found.push(event);
+            if bytes >= bytes_max {
+                break;
             }
         }
-        Ok(events)
+        Ok(found)
     }
 
     fn set(&self, filter: &Filter) -> Result<StoreSet, ReconcileFault> {

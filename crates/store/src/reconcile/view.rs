@@ -19,6 +19,9 @@ use crate::sums::{Bucket, Hidden, ItemKey, Part, Tally};
 /// the ranges next to it find its ends. 256 items of 40 bytes each, and their sums: 45 kB.
 const READ_BUCKETS_KEPT: usize = 4;
 
+/// Buckets read in a row until it is looked how much of the file is mapped: 32 thousand items.
+const BUCKETS_UNWATCHED: u64 = 128;
+
 /// A [`LiveSet`] as of one moment. It answers from the sums of buckets, and reads the items of a
 /// bucket only to look inside; the last few that it read are at hand.
 pub struct LiveView<'s> {
@@ -266,7 +269,14 @@ impl Set for LiveView<'_> {
     ) -> Result<(), ReadError> {
         let mut index = self.start.count + from.index as u64;
         let end = index + count as u64;
-        while index < end {
+        for buckets in 1u64.. {
+            if index >= end {
+                break;
+            }
+            // A walk through everything must not map everything at once.
+            if buckets.is_multiple_of(BUCKETS_UNWATCHED) {
+                self.snapshot.inner.bound_mapped();
+            }
             let read = self.read_at(index)?;
             let items = read.items_from(index);
             let items = &items[..items.len().min((end - index) as usize)];
