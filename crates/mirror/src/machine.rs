@@ -95,6 +95,8 @@ pub struct Machine {
     is_catch_up_due: bool,
     /// How a catch-up ended of which it is not known whether it saw all: a login is under way.
     held_end: Option<End>,
+    /// Until when the far side of a pair decides about a login.
+    far_login_until: Option<Duration>,
     audit_at: Option<Duration>,
     /// Something was handled since the last effects were worked out.
     is_stale: bool,
@@ -121,6 +123,7 @@ impl Machine {
             is_local_lost: false,
             is_catch_up_due: false,
             held_end: None,
+            far_login_until: None,
             audit_at: None,
             is_stale: false,
             deadline: None,
@@ -436,8 +439,13 @@ impl Machine {
         self.watch();
     }
 
+    /// Until when an end may have to wait for what a login shows.
+    fn login_until(&self) -> Option<Duration> {
+        self.context.login.deadline().max(self.far_login_until)
+    }
+
     fn caught_up(&mut self, end: End) {
-        if self.context.login.is_pending(self.context.now) {
+        if self.login_until().is_some_and(|at| self.context.now < at) {
             self.held_end = Some(end);
             return;
         }

@@ -80,9 +80,9 @@ impl Login {
         self.since.filter(|_| self.is_under_way).map(|since| since + LOGIN_MAX)
     }
 
-    /// Whether what was seen may not be all, because the upstream is still to decide.
-    pub(super) fn is_pending(&self, now: Duration) -> bool {
-        self.deadline().is_some_and(|at| now < at)
+    /// More may be seen than before.
+    pub(super) fn note_more(&mut self) {
+        self.shows_more = true;
     }
 
     /// Whether it was accepted and no catch-up began since.
@@ -152,11 +152,12 @@ mod tests {
     #[test]
     fn a_decision_is_waited_for_and_taken_once() {
         let mut login = Login::new(true);
-        assert!(!login.is_pending(at(0)) && !login.take_shows_more());
+        assert!(login.deadline().is_none() && !login.take_shows_more());
         assert!(login.asked(at(5)));
-        assert!(login.is_pending(at(14)) && !login.is_pending(at(15)));
+        assert_eq!(login.deadline(), Some(at(15)));
         login.decided(true, at(6));
-        assert!(!login.is_pending(at(6)) && login.take_shows_more() && !login.take_shows_more());
+        assert!(login.deadline().is_none());
+        assert!(login.take_shows_more() && !login.take_shows_more());
         login.decided(false, at(7));
         assert!(!login.take_shows_more());
     }

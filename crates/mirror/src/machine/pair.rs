@@ -102,6 +102,11 @@ impl Pair {
             if let Some(text) = self.bridge.context.auth_wanted.take() {
                 self.machine.context.auth_wanted = Some(text);
             }
+            // What was compared before a login at the far relay may have been too little.
+            self.machine.far_login_until = self.bridge.context.login.deadline();
+            if self.bridge.context.login.take_shows_more() {
+                self.machine.context.login.note_more();
+            }
             let mut is_quiet = true;
             while let Some(effect) = self.bridge.poll() {
                 is_quiet = false;

@@ -43,7 +43,7 @@ impl Machine {
                 self.roads.download.deadline(),
                 self.roads.upload.deadline(),
                 self.audit_at,
-                self.held_end.as_ref().and(context.login.deadline()),
+                self.held_end.as_ref().and(self.login_until()),
                 self.catch_up.is_running().then_some(self.reported_at + REPORT_EVERY),
             ],
             Link::Down | Link::Parked | Link::Over => [None; 8],

@@ -54,6 +54,8 @@ pub(crate) struct Habits {
     pub ignores: u32,
     /// It serves only who has logged in, and asks when it turns the first away.
     pub wants_login: bool,
+    /// Shown only to who has logged in; it asks everyone who comes.
+    pub members_only: HashSet<EventId>,
 }
 
 impl Default for Habits {
@@ -75,6 +77,7 @@ impl Default for Habits {
             is_busy: 0,
             ignores: 0,
             wants_login: false,
+            members_only: HashSet::new(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::habits::{Habits, Negentropy};
 use crate::refusals::notes;
 use crate::store::parse;
 use crate::upstream::{Reaction, Upstream};
-use crate::world::WALL;
+use crate::world::{WALL, login};
 
 /// Steps of one run: far above what any run needs that does not go in circles.
 const STEPS_MAX: u64 = 400_000;
@@ -132,11 +132,12 @@ impl<'r> PairWorld<'r> {
                 end.connection += 1;
                 end.is_connected = true;
                 end.lanes.clear();
-                end.upstream.forget_connection();
+                let greeting = end.upstream.greet();
                 let max_limit = end.upstream.habits.stated_limit;
                 let peer = PeerLimits { max_limit, ..PeerLimits::default() };
                 let wall = Timestamp(WALL + self.now.as_secs());
                 self.pair.handle(self.now, side, Input::Connected { wall, peer });
+                self.react(side, greeting);
             }
             Happening::Deadline => {
                 if order == self.deadline {
@@ -198,6 +199,10 @@ impl<'r> PairWorld<'r> {
                     self.at(time, Happening::Deadline);
                     self.deadline = self.order;
                 }
+                Effect::LogIn { challenge } => {
+                    let login = login(WALL + self.now.as_secs(), &challenge);
+                    self.pair.handle(self.now, side, Input::Signed(login));
+                }
                 Effect::Report(progress) => self.phase = progress.phase,
                 Effect::Finished(outcome) => self.outcome = Some(*outcome),
                 other => panic!("{other:?} is none of the worker's business"),
@@ -258,6 +263,32 @@ fn two_relays_become_one() {
             let (down, up) = (direction.is_down(), direction.is_up());
             assert_eq!(missing, (usize::from(!down) * 30, usize::from(!up) * 30), "{case}");
         }
+    }
+}
+
+/// NIP-42: what either relay shows only to who has logged in travels too, however late the login is
+/// decided.
+#[test]
+fn what_a_login_shows_at_either_relay_travels() {
+    for (side, seed) in (0..2).flat_map(|side| (0..40).map(move |seed| (side, seed))) {
+        let mut rng = TestRng::seed_from_u64(seed);
+        let events = notes(30);
+        let mut both = [Habits::default(), Habits::default()];
+        both[side].members_only = events[..10].iter().map(|event| event.view().id()).collect();
+        let settings = Settings {
+            direction: Direction::Both,
+            once: true,
+            has_key: true,
+            mode: if seed % 2 == 0 { Mode::Auto } else { Mode::Req },
+            ..Settings::default()
+        };
+        let mut world = PairWorld::new(settings, both, &mut rng);
+        events.iter().for_each(|event| _ = world.ends[side].upstream.store.publish(event));
+        world.run(Duration::from_secs(3600));
+        let end = world.outcome.as_ref().map(|outcome| &outcome.end);
+        assert_eq!(end, Some(&End::Converged), "side {side}, seed {seed}");
+        let missing = world.unexplained(&Filter::default());
+        assert_eq!(missing, (0, 0), "side {side}, seed {seed}");
     }
 }
 

@@ -59,12 +59,25 @@ impl Upstream {
     }
 
     /// A new connection knows nothing of the last one.
-    pub(crate) fn forget_connection(&mut self) {
+    pub(crate) fn greet(&mut self) -> Vec<Reaction> {
         self.live.clear();
         self.sessions.clear();
         self.knows = false;
         self.has_asked = false;
         self.connections += 1;
+        let mut out = Vec::new();
+        if !self.habits.members_only.is_empty() {
+            say("door", &RelayMsg::Auth(&self.connections.to_string()), &mut out);
+        }
+        out
+    }
+
+    /// What the mirror may see.
+    fn visible(&self, filter: &Filter) -> Vec<Event> {
+        let mut events = self.store.query(filter);
+        let members_only = &self.habits.members_only;
+        events.retain(|event| self.knows || !members_only.contains(&event.view().id()));
+        events
     }
 
     pub(crate) fn hear(&mut self, text: &str, rng: &mut TestRng) -> Vec<Reaction> {
@@ -88,7 +101,7 @@ impl Upstream {
             ClientMsg::NegOpen(sub, filter, hex) => self.open(&sub, &filter, &hex, &mut out),
             ClientMsg::NegMsg(sub, hex) => self.go_on(&sub, &hex, &mut out),
             ClientMsg::NegClose(sub) => _ = self.sessions.remove(&sub),
-            ClientMsg::Auth(event) if self.habits.wants_login => self.log_in(&event, &mut out),
+            ClientMsg::Auth(event) if self.asks() => self.log_in(&event, &mut out),
             ClientMsg::Auth(_) | ClientMsg::Count(..) => panic!("a mirror does not say {text}"),
         }
         out
@@ -114,6 +127,10 @@ impl Upstream {
             say(lane, &RelayMsg::Auth(&self.connections.to_string()), out);
         }
         true
+    }
+
+    fn asks(&self) -> bool {
+        self.habits.wants_login || !self.habits.members_only.is_empty()
     }
 
     fn log_in(&mut self, login: &Event, out: &mut Vec<Reaction>) {
@@ -208,7 +225,7 @@ impl Upstream {
         let (mut events, mut is_whole): (Vec<Event>, bool) = (Vec::new(), true);
         for filter in filters {
             let limit = filter.limit.unwrap_or(u64::MAX).min(self.habits.limit_max);
-            let all = self.store.query(&Filter { limit: None, ..filter.clone() });
+            let all = self.visible(&Filter { limit: None, ..filter.clone() });
             is_whole &= all.len() as u64 <= limit;
             events.extend(all.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)));
         }
@@ -229,7 +246,7 @@ impl Upstream {
             Negentropy::Silent => return,
             Negentropy::Drops => return out.push(Reaction::Drop),
         };
-        let events = self.store.query(filter);
+        let events = self.visible(filter);
         if events.len() > cap {
             let reason = Reason::blocked("too many query results");
             let stated = states_cap.then_some(cap as u64);

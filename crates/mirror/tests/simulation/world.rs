@@ -202,20 +202,12 @@ impl<'r> World<'r> {
         self.connection += 1;
         self.is_connected = true;
         self.lanes.clear();
-        self.upstream.forget_connection();
+        let greeting = self.upstream.greet();
         let peer =
             PeerLimits { max_limit: self.upstream.habits.stated_limit, ..PeerLimits::default() };
         let wall = Timestamp(WALL + self.now.as_secs());
         self.tell(Input::Connected { wall, peer });
-    }
-
-    /// What a key would sign.
-    fn login(&self, challenge: &str) -> Login {
-        let at = WALL + self.now.as_secs();
-        let mut factory = Factory::unsigned(9);
-        let draft = factory.draft(0).kind(22_242).at(at);
-        let event = draft.tag(&["challenge", challenge]).build();
-        Login { id: parse(&event).view().id(), json: event.to_string() }
+        self.react(greeting);
     }
 
     fn react(&mut self, reactions: Vec<Reaction>) {
@@ -268,7 +260,7 @@ impl<'r> World<'r> {
                 }
                 Effect::LogIn { challenge } => {
                     assert_eq!(*challenge, self.connection.to_string());
-                    let login = self.login(&challenge);
+                    let login = login(WALL + self.now.as_secs(), &challenge);
                     self.tell(Input::Signed(login));
                 }
                 Effect::FollowLocal => self.local.is_following = true,
@@ -339,4 +331,12 @@ impl<'r> World<'r> {
         };
         (there.iter().filter(is_missing_here).count(), here.iter().filter(is_missing_there).count())
     }
+}
+
+/// What a key would sign.
+pub(crate) fn login(at: u64, challenge: &str) -> Login {
+    let mut factory = Factory::unsigned(9);
+    let draft = factory.draft(0).kind(22_242).at(at);
+    let event = draft.tag(&["challenge", challenge]).build();
+    Login { id: parse(&event).view().id(), json: event.to_string() }
 }
