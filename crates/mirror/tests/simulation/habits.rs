@@ -54,7 +54,7 @@ pub(crate) struct Habits {
     pub ignores: u32,
     /// It serves only who has logged in, and asks when it turns the first away.
     pub wants_login: bool,
-    /// Shown only to who has logged in; it asks everyone who comes.
+    /// Shown only to who has logged in; it asks who reads first.
     pub members_only: HashSet<EventId>,
 }
 

@@ -132,12 +132,11 @@ impl<'r> PairWorld<'r> {
                 end.connection += 1;
                 end.is_connected = true;
                 end.lanes.clear();
-                let greeting = end.upstream.greet();
+                end.upstream.forget_connection();
                 let max_limit = end.upstream.habits.stated_limit;
                 let peer = PeerLimits { max_limit, ..PeerLimits::default() };
                 let wall = Timestamp(WALL + self.now.as_secs());
                 self.pair.handle(self.now, side, Input::Connected { wall, peer });
-                self.react(side, greeting);
             }
             Happening::Deadline => {
                 if order == self.deadline {
@@ -284,6 +283,10 @@ fn what_a_login_shows_at_either_relay_travels() {
         };
         let mut world = PairWorld::new(settings, both, &mut rng);
         events.iter().for_each(|event| _ = world.ends[side].upstream.store.publish(event));
+        // What strangers see is the same at both.
+        events[10..]
+            .iter()
+            .for_each(|event| _ = world.ends[1 - side].upstream.store.publish(event));
         world.run(Duration::from_secs(3600));
         let end = world.outcome.as_ref().map(|outcome| &outcome.end);
         assert_eq!(end, Some(&End::Converged), "side {side}, seed {seed}");

@@ -59,17 +59,12 @@ impl Upstream {
     }
 
     /// A new connection knows nothing of the last one.
-    pub(crate) fn greet(&mut self) -> Vec<Reaction> {
+    pub(crate) fn forget_connection(&mut self) {
         self.live.clear();
         self.sessions.clear();
         self.knows = false;
         self.has_asked = false;
         self.connections += 1;
-        let mut out = Vec::new();
-        if !self.habits.members_only.is_empty() {
-            say("door", &RelayMsg::Auth(&self.connections.to_string()), &mut out);
-        }
-        out
     }
 
     /// What the mirror may see.
@@ -93,6 +88,13 @@ impl Upstream {
         let mut out = Vec::new();
         if self.habits.wants_login && !self.knows && self.turn_away(&message, &mut out) {
             return out;
+        }
+        if let ClientMsg::Req(sub, _) | ClientMsg::NegOpen(sub, ..) = &message
+            && !self.habits.members_only.is_empty()
+            && !std::mem::replace(&mut self.has_asked, true)
+        {
+            // Before the answer to what made it ask, which it does not wait with.
+            say(sub.as_str(), &RelayMsg::Auth(&self.connections.to_string()), &mut out);
         }
         match message {
             ClientMsg::Event(event) => self.take(&event, &mut out, rng),

@@ -202,12 +202,11 @@ impl<'r> World<'r> {
         self.connection += 1;
         self.is_connected = true;
         self.lanes.clear();
-        let greeting = self.upstream.greet();
+        self.upstream.forget_connection();
         let peer =
             PeerLimits { max_limit: self.upstream.habits.stated_limit, ..PeerLimits::default() };
         let wall = Timestamp(WALL + self.now.as_secs());
         self.tell(Input::Connected { wall, peer });
-        self.react(greeting);
     }
 
     fn react(&mut self, reactions: Vec<Reaction>) {
