@@ -7,16 +7,23 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use zeolite_loadgen::report::Status;
 
 use crate::corpora::{Corpora, CorpusFile, cut, effective_ids};
 use crate::home::{Home, Installed, Way, copy_dir, finish};
 use crate::idset::IdSet;
-use crate::load::Loader;
+use crate::load::{Loader, Printed};
 use crate::processes::Processes;
 use crate::scenario::{Scenario, Share};
 
 /// Filling a store with a million events takes the slowest engine known about ten minutes.
 const FILL_MAX: Duration = Duration::from_secs(3600);
+
+/// Connections and unanswered events of each, for engines that are filled over sockets.
+const FILL_SHAPE: &str = "4x50";
+
+/// How long such an engine may answer nothing.
+const FILL_SILENCE_S: &str = "120";
 
 /// The tools of a run.
 pub struct Bench<'a> {
@@ -137,13 +144,28 @@ impl<'a> Bench<'a> {
         Ok(home.store())
     }
 
-    /// Imports a file into a home's store.
+    /// Brings a file into a home's store: by the engine's import, or over sockets if it has none.
     pub fn fill(&self, installed: &Installed, home: &Home, file: &Path) -> anyhow::Result<()> {
-        let Some(import) = &installed.engine.import else {
-            bail!("{} has no import command", installed.engine.name);
-        };
+        let Some(import) = &installed.engine.import else { return self.publish(home, file) };
         let mut process = home.transfer(self.processes, import, file, Way::In)?;
         finish(&mut process, "the import", FILL_MAX)
+    }
+
+    /// Publishes a file to the relay of a home. What it refuses is for the scenario to find.
+    fn publish(&self, home: &Home, file: &Path) -> anyhow::Result<()> {
+        let relay = home.boot(self.processes)?;
+        let (url, file) = (home.url(), file.to_string_lossy());
+        let words = ["run", "ingest", "--once", "--url", &url, "--corpus", &file];
+        let mut args: Vec<String> = words.map(str::to_owned).to_vec();
+        args.extend(["--shape", FILL_SHAPE, "--silence-s", FILL_SILENCE_S].map(str::to_owned));
+        let printed = self.loader.run(&self.work, args, FILL_MAX, |_| {});
+        Home::stop(relay);
+        let Printed { reports, failure } = printed?;
+        let stopped = reports.into_iter().filter(|report| report.status == Status::Error);
+        match failure.or_else(|| stopped.filter_map(|report| report.error).next()) {
+            Some(reason) => bail!("cannot fill the store over sockets: {reason}"),
+            None => Ok(()),
+        }
     }
 
     /// Takes this machine's paths out of a text that will be published.

@@ -76,6 +76,31 @@ fn broken_engines_are_rows_and_the_run_goes_on() {
     assert_clean(&rig.path("out"));
 }
 
+/// An engine without an import command is filled over sockets, and one that takes nothing says so.
+#[test]
+fn engines_without_an_import_are_filled_over_sockets() {
+    let rig = Rig::new();
+    rig.engine("shuts", "echo no room >&2; exit 7");
+    let boots = rig.path("boots");
+    let serve = format!("exec {} load null-server --listen 127.0.0.1:{{port}}", support::BENCH);
+    rig.engine("good", &format!("echo up >> {}; {serve}", boots.display()));
+    let text = "name = 'tiny'\ntitle = 'Tiny'\ntimeout_s = 30\nrounds = 1\nanalysis = 'None.'\n\
+                corpus = { shape = 'classic-v1', events = 300, import = true }\n\
+                [[run]]\nargs = ['run', 'fanout-scaling', '--url', '{url}', '--pid', '{pid}', \
+                '--subscribers', '3', '--events', '30', '--rate', '200', '--silence-s', '3']\n\
+                expect = { 'n=3' = { deliveries = '30' } }\n";
+    std::fs::write(rig.path("tiny.toml"), text).unwrap();
+    let output = rig.command(&["shuts", "good"]).output().unwrap();
+    assert_success(&output);
+    let results = rig.results();
+    assert_eq!(row(&results.rows, "good").reason(), None);
+    // Once to be filled, once to be measured.
+    assert_eq!(std::fs::read_to_string(boots).unwrap(), "up\nup\n");
+    let reason = row(&results.rows, "shuts").reason().unwrap();
+    assert!(reason.contains("the relay did not start: exit status: 7"), "{reason}");
+    assert_clean(&rig.path("out"));
+}
+
 #[test]
 fn an_absent_engine_is_skipped_by_name() {
     let rig = Rig::new();
