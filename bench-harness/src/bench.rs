@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use zeolite_loadgen::report::Status;
+use zeolite_loadgen::report::{Check, Report};
 
 use crate::corpora::{Corpora, CorpusFile, cut, effective_ids};
 use crate::home::{Home, Installed, Way, copy_dir, finish};
@@ -161,8 +161,7 @@ impl<'a> Bench<'a> {
         let printed = self.loader.run(&self.work, args, FILL_MAX, |_| {});
         Home::stop(relay);
         let Printed { reports, failure } = printed?;
-        let stopped = reports.into_iter().filter(|report| report.status == Status::Error);
-        match failure.or_else(|| stopped.filter_map(|report| report.error).next()) {
+        match failure.or_else(|| reports.iter().find_map(why_not_filled)) {
             Some(reason) => bail!("cannot fill the store over sockets: {reason}"),
             None => Ok(()),
         }
@@ -176,6 +175,13 @@ impl<'a> Bench<'a> {
         let name = &installed.engine.binary.program;
         text.replace(&*program, name).replace(&*own, "zeolite-bench").replace(&*work, "work")
     }
+}
+
+/// Why a relay may not have been offered everything: whoever leaves events unanswered stops the rest.
+fn why_not_filled(report: &Report) -> Option<String> {
+    let unanswered = report.checks.iter().find(|check| check.name == "answered" && !check.passed);
+    let answered = |check: &Check| format!("{} of {} were answered", check.found, check.expected);
+    report.error.clone().or_else(|| unanswered.map(answered))
 }
 
 fn share_name(share: Share) -> &'static str {
