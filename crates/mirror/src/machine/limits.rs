@@ -40,7 +40,8 @@ pub struct Limits {
     /// Remembered ids that either side refuses for good. 1 Mi entries of 18 B in tables that are
     /// at most 7/8 full and double: below 64 MB; the oldest are dropped.
     pub refused_ids_max: usize,
-    /// Remembered ids that lately went either way, for the suppression of echoes: 128 Ki x 18 B.
+    /// Remembered ids that lately went either way, for the suppression of echoes, and as many that did
+    /// so live since the latest comparison began: twice 128 Ki x 18 B, in tables that double.
     pub recent_ids_max: usize,
     /// Events of one page of the paged `REQ`, below the upstream's `max_limit`.
     pub page_events_max: usize,
