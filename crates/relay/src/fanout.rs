@@ -112,6 +112,8 @@ enum Phase {
 
 struct Standing<F> {
     feed: F,
+    /// The newest ephemeral event at its `REQ`.
+    heard: u64,
     phase: Phase,
     /// Its place in the index, from the first time it is live.
     handle: Option<Handle>,
@@ -152,11 +154,6 @@ impl<F: Feed> Fanout<F> {
         }
     }
 
-    /// What queries read before they say `EOSE`.
-    pub fn ephemeral_count(&self) -> EphemeralCount {
-        self.ephemerals.count()
-    }
-
     /// The newest event that was fanned out.
     pub fn cursor(&self) -> Seq {
         self.cursor
@@ -180,7 +177,7 @@ impl<F: Feed> Fanout<F> {
                     self.admitted(*seq, event);
                 }
             }
-            FanoutIn::Ephemeral(event) => self.ephemeral(event),
+            FanoutIn::Ephemeral { number, event } => self.ephemeral(number, event),
             FanoutIn::Attach { feed, seen, heard } => self.attach(feed, seen, heard, replays),
             FanoutIn::Replayed { conn, key, reached } => {
                 if let Some(&slot) = self.by_key.get(&(conn, key)) {
@@ -228,12 +225,12 @@ impl<F: Feed> Fanout<F> {
     }
 
     /// An event without `Seq` goes to whoever is live at this moment.
-    fn ephemeral(&mut self, event: Event) {
+    fn ephemeral(&mut self, number: u64, event: Event) {
         let is_gated = self.gates.cover(event.view().kind());
         let Self { index, slots, stats, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_ref().expect("the index names filled slots");
-            if is_gated && !standing.feed.may_read(&event) {
+            if number <= standing.heard || (is_gated && !standing.feed.may_read(&event)) {
                 return;
             }
             let is_live = matches!(standing.phase, Phase::Live { .. });
@@ -243,7 +240,7 @@ impl<F: Feed> Fanout<F> {
                 stats.ephemeral_dropped += 1;
             }
         });
-        self.ephemerals.push(event);
+        self.ephemerals.push(number, event);
     }
 
     fn attach(&mut self, feed: F, seen: Seq, heard: u64, replays: &mut impl FnMut(Replay<F>)) {
@@ -259,7 +256,7 @@ impl<F: Feed> Fanout<F> {
             }
         }
         let key = (feed.conn(), feed.key());
-        let standing = Standing { feed, phase: Phase::Replaying, handle: None };
+        let standing = Standing { feed, heard, phase: Phase::Replaying, handle: None };
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {

@@ -8,6 +8,7 @@ use zeolite_proto::Seq;
 use zeolite_session::SessionLimits;
 
 use crate::clients::Clients;
+use crate::fanout::EphemeralCount;
 use crate::inbox::FanoutIn;
 use crate::ingest::Ingest;
 use crate::metrics::Metrics;
@@ -27,6 +28,8 @@ pub(crate) struct Hub {
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) reconciliations: Arc<Reconciliations>,
     pub(crate) fanout: FanoutSender,
+    /// Where the admitter is with ephemeral events.
+    pub(crate) ephemerals: EphemeralCount,
     /// The newest event that was fanned out.
     pub(crate) newest: watch::Receiver<Seq>,
     pub(crate) registry: Registry,

@@ -21,14 +21,19 @@ pub enum FanoutIn<F> {
     /// Events in the order of their `Seq`, from the admitter.
     Admitted(Arc<[(Seq, Event)]>),
     /// An event without `Seq`, from the admitter.
-    Ephemeral(Event),
+    Ephemeral {
+        /// Its place among these.
+        number: u64,
+        /// The event.
+        event: Event,
+    },
     /// A subscription that was given everything up to `seen`, and `EOSE`; from a query worker.
     Attach {
         /// The subscription.
         feed: F,
         /// The ceiling of its query.
         seen: Seq,
-        /// How many ephemeral events there had been before its `EOSE`.
+        /// The newest ephemeral event at its `REQ`.
         heard: u64,
     },
     /// A replay came this far; from a query worker.

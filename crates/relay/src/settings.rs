@@ -12,7 +12,7 @@ use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
 
 use crate::clients::{ClientLimits, Clients, Proxies, Rate};
 use crate::config::{AuthConfig, Config};
-use crate::fanout::{EphemeralCount, FanoutBounds};
+use crate::fanout::FanoutBounds;
 use crate::limits::{
     INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION, SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
 };
@@ -118,7 +118,7 @@ pub(crate) fn fanout_bounds(config: &Config, connections_max: usize) -> FanoutBo
     }
 }
 
-pub(crate) fn desk(config: &Config, store: &Store, ephemerals: EphemeralCount) -> Desk {
+pub(crate) fn desk(config: &Config, store: &Store) -> Desk {
     Desk {
         store: store.clone(),
         options: ScanOptions {
@@ -126,7 +126,6 @@ pub(crate) fn desk(config: &Config, store: &Store, ephemerals: EphemeralCount) -
             max_limit: config.query.max_limit,
         },
         budget: SliceBudget { events_max: SCAN_SLICE_EVENTS_MAX, time_max: SCAN_SLICE_MAX },
-        ephemerals,
         frames: Vec::new(),
     }
 }

@@ -30,7 +30,7 @@ use zeolite_schnorr::Verifier;
 use zeolite_store::{Admitter, Committer, Store};
 
 use crate::config::Config;
-use crate::fanout::Fanout;
+use crate::fanout::{EphemeralCount, Fanout};
 use crate::fanout_thread;
 use crate::hub::Hub;
 use crate::inbox::AdmitterIn;
@@ -83,6 +83,7 @@ pub(crate) fn build(
     let (to_fanout, fanout_inbox) = mpsc::channel(FANOUT_INBOX_MESSAGES);
     let (newest, newest_seen) = watch::channel(cursor);
 
+    let ephemerals = EphemeralCount::default();
     let hub = Arc::new(Hub {
         session: Arc::new(settings::session_limits(config)),
         ingest: Ingest::new(
@@ -93,6 +94,7 @@ pub(crate) fn build(
         lanes: Arc::clone(&lanes),
         reconciliations: Reconciliations::new(settings::neg_bounds(config), Arc::clone(&metrics)),
         fanout: to_fanout.clone(),
+        ephemerals: ephemerals.clone(),
         newest: newest_seen,
         clients: settings::clients(config),
         registry: Registry::new(connections_max, settings::outbox_bounds(config)),
@@ -111,11 +113,11 @@ pub(crate) fn build(
         policy,
         verifiers: Arc::clone(&verifiers),
         fanout: to_fanout.clone(),
+        ephemerals,
         committer: to_committer,
     };
     let bounds = settings::fanout_bounds(config, connections_max);
     let fanout = Fanout::new(bounds, settings::gates(config), cursor);
-    let ephemerals = fanout.ephemeral_count();
 
     let mut threads = Spawner::default();
     let next = match &config.policy.plugin {
@@ -136,8 +138,7 @@ pub(crate) fn build(
     drop(next);
     for at in 0..query_workers {
         let (lanes, fanout) = (Arc::clone(&lanes), to_fanout.clone());
-        let (desk, metrics) =
-            (settings::desk(config, &store, ephemerals.clone()), Arc::clone(&metrics));
+        let (desk, metrics) = (settings::desk(config, &store), Arc::clone(&metrics));
         threads
             .start(format!("query-{at}"), move || query::work(&lanes, &fanout, desk, &metrics))?;
     }

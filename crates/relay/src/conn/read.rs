@@ -352,7 +352,8 @@ impl<'a> Reader<'a> {
             return subscription.end_with(too_fast());
         }
         self.hub.metrics.queries.increment(1);
-        self.hub.lanes.push(self.conn, Job::query(subscription));
+        let heard = self.hub.ephemerals.get();
+        self.hub.lanes.push(self.conn, Job::query(subscription, heard));
     }
 
     async fn count(&mut self, sub: SubId, filters: Arc<[Filter]>) {

@@ -71,6 +71,7 @@ impl Feed for Fake {
 struct World {
     factory: Factory,
     fanout: Fanout<Fake>,
+    ephemerals: EphemeralCount,
     replays: Vec<(SubKey, u64, u64)>,
     last: u64,
 }
@@ -84,6 +85,7 @@ impl World {
         Self {
             factory: Factory::unsigned(1),
             fanout: Fanout::new(BOUNDS, Arc::new(gates), Seq::ZERO),
+            ephemerals: EphemeralCount::default(),
             replays: Vec::new(),
             last: 0,
         }
@@ -108,6 +110,17 @@ impl World {
         self.tell(FanoutIn::Admitted([(Seq(self.last), event)].into()));
     }
 
+    /// An ephemeral event; the fan-out is told of it later.
+    fn publish(&mut self, kind: u16, content: &str) -> FanoutIn<Fake> {
+        let number = self.ephemerals.count_one();
+        FanoutIn::Ephemeral { number, event: self.event(kind, content) }
+    }
+
+    fn publish_now(&mut self, kind: u16, content: &str) {
+        let message = self.publish(kind, content);
+        self.tell(message);
+    }
+
     fn sub(&self, conn: u64, key: u64) -> Fake {
         Fake(Rc::new(Notes {
             key: (ConnId(conn), SubKey(key)),
@@ -120,7 +133,7 @@ impl World {
 
     fn attach(&mut self, conn: u64, key: u64, seen: u64) -> Fake {
         let sub = self.sub(conn, key);
-        let heard = self.fanout.ephemeral_count().get();
+        let heard = self.ephemerals.get();
         self.tell(FanoutIn::Attach { feed: sub.clone(), seen: Seq(seen), heard });
         sub
     }
@@ -244,34 +257,30 @@ fn an_ended_subscription_is_gone_in_every_phase() {
 fn ephemeral_events_are_for_this_moment() {
     let mut world = World::new();
     let sub = world.attach(1, 1, 0);
-    let event = world.event(1, "now");
-    world.tell(FanoutIn::Ephemeral(event.clone()));
+    world.publish_now(1, "now");
     sub.0.full.set(true);
-    world.tell(FanoutIn::Ephemeral(event));
+    world.publish_now(1, "lost");
     sub.0.full.set(false);
     world.admit(1);
     check(&sub, &["now", "1"]);
     assert_eq!(world.fanout.take_stats().ephemeral_dropped, 1);
 }
 
-/// R01-50, R46-01: an event that nobody stores, and that came between a subscription's `EOSE` and its
-/// attachment, is not lost; what came before is not given, and nothing is remembered for long.
+/// R01-50, R46-01: an event that nobody stores, and that came between a `REQ` and its attachment, is not
+/// lost; what came before is not given, whenever the fan-out hears of it, and nothing is remembered
+/// for long.
 #[test]
-fn ephemeral_events_after_an_eose_are_given_at_the_attachment() {
+fn ephemeral_events_are_those_after_the_req() {
     let mut world = World::with(Gates::new([Kind(4)], []));
-    let publish = |world: &mut World, kind: u16, content: &str| {
-        let event = world.event(kind, content);
-        world.tell(FanoutIn::Ephemeral(event));
-    };
-    publish(&mut world, 1, "before");
-    let heard = world.fanout.ephemeral_count().get();
-    publish(&mut world, 1, "between");
-    publish(&mut world, 2, "unwanted");
-    publish(&mut world, 1, "and again");
+    world.publish_now(1, "before");
+    let heard = world.ephemerals.get();
+    world.publish_now(1, "between");
+    world.publish_now(2, "unwanted");
+    world.publish_now(1, "and again");
     let sub = world.sub(1, 1);
     world.tell(FanoutIn::Attach { feed: sub.clone(), seen: Seq(0), heard });
     check(&sub, &["between", "and again"]);
-    publish(&mut world, 1, "live");
+    world.publish_now(1, "live");
     check(&sub, &["between", "and again", "live"]);
     for second in 1..=2 {
         world.tell(FanoutIn::Tick(Duration::from_secs(second)));
@@ -279,6 +288,11 @@ fn ephemeral_events_after_an_eose_are_given_at_the_attachment() {
     let late = world.sub(1, 2);
     world.tell(FanoutIn::Attach { feed: late.clone(), seen: Seq(0), heard });
     check(&late, &[]);
+    let on_its_way = world.publish(1, "acknowledged before the REQ");
+    let next = world.attach(1, 3, 0);
+    world.tell(on_its_way);
+    check(&next, &[]);
+    assert_eq!(world.fanout.take_stats().ephemeral_dropped, 0);
 }
 
 /// R59-01: what is gated goes to who may read it, live, from the ring, and for the moment only.
@@ -287,8 +301,7 @@ fn gated_events_go_to_who_may_read_them() {
     let mut world = World::with(Gates::new([Kind(1)], []));
     let (reader, other) = (world.attach(1, 1, 0), world.attach(2, 1, 0));
     world.admit(1);
-    let event = world.event(1, "now");
-    world.tell(FanoutIn::Ephemeral(event));
+    world.publish_now(1, "now");
     let (late_reader, late_other) = (world.attach(1, 2, 0), world.attach(2, 2, 0));
     check(&reader, &["1", "now"]);
     check(&late_reader, &["1"]);

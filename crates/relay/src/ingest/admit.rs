@@ -12,6 +12,7 @@ use zeolite_store::{Admitter, PendingBatch, WriteError};
 use super::answer::{Answer, Origin, Verdict};
 use super::verify::{Checked, CheckedSlice, Verifiers};
 use crate::clock;
+use crate::fanout::EphemeralCount;
 use crate::hub::FanoutSender;
 use crate::inbox::{AdmitterIn, CommitterIn, FanoutIn};
 use crate::limits::{ADMIT_EVENTS_MAX, EXPIRE_EVENTS_MAX};
@@ -23,6 +24,7 @@ pub(crate) struct AdmitterThread {
     pub(crate) policy: Arc<PolicyCell>,
     pub(crate) verifiers: Arc<Verifiers>,
     pub(crate) fanout: FanoutSender,
+    pub(crate) ephemerals: EphemeralCount,
     pub(crate) committer: Sender<CommitterIn>,
 }
 
@@ -81,7 +83,8 @@ impl AdmitterThread {
 
     fn admit(&mut self, mut batch: Batch) {
         for event in std::mem::take(&mut batch.ephemeral) {
-            let _stopping = self.fanout.blocking_send(FanoutIn::Ephemeral(event));
+            let number = self.ephemerals.count_one();
+            let _stopping = self.fanout.blocking_send(FanoutIn::Ephemeral { number, event });
         }
         let (pending, verdicts) = self.admit_stored(std::mem::take(&mut batch.events));
         self.recheck_known(&mut batch);

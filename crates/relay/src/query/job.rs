@@ -11,7 +11,7 @@ use zeolite_store::{
 };
 
 use crate::conn::Conn;
-use crate::fanout::{EphemeralCount, Replay};
+use crate::fanout::Replay;
 use crate::frames;
 use crate::inbox::FanoutIn;
 use crate::limits::SCAN_SLICE_BYTES;
@@ -27,8 +27,6 @@ pub struct Desk {
     pub options: ScanOptions,
     /// How long one slice may take.
     pub budget: SliceBudget,
-    /// How many ephemeral events there have been.
-    pub ephemerals: EphemeralCount,
     /// Frames on their way to an outbox, empty between slices.
     pub frames: Vec<u8>,
 }
@@ -67,6 +65,8 @@ pub struct Query {
     subscription: Arc<Subscription>,
     /// For whom. A login while it runs does not change it.
     reader: Arc<Reader>,
+    /// The newest ephemeral event at its `REQ`.
+    heard: u64,
     /// Made in the first slice: what is admitted before that is part of the stored answer.
     scan: Option<Scan>,
 }
@@ -82,10 +82,11 @@ pub struct Count {
 }
 
 impl Job {
-    /// The stored answer for `subscription`, then `EOSE`, then its attachment to the live feed.
-    pub fn query(subscription: Arc<Subscription>) -> Self {
+    /// The stored answer for `subscription`, then `EOSE`, then its attachment to the live feed, with
+    /// the ephemeral events after `heard`.
+    pub fn query(subscription: Arc<Subscription>, heard: u64) -> Self {
         let reader = subscription.conn().login.reader();
-        Self::Query(Query { subscription, reader, scan: None })
+        Self::Query(Query { subscription, reader, heard, scan: None })
     }
 
     /// How many stored events match.
@@ -139,7 +140,7 @@ impl Query {
     }
 
     fn slice(&mut self, desk: &mut Desk, now: Timestamp) -> Result<Step, ReadError> {
-        let Self { subscription, reader, scan } = self;
+        let Self { subscription, reader, heard, scan } = self;
         let scan = match scan {
             Some(scan) => scan,
             None => {
@@ -158,7 +159,6 @@ impl Query {
         if is_login_needed(reader, subscription.filters(), scan.withheld()) {
             return Ok(demand_login(subscription, frames));
         }
-        let heard = desk.ephemerals.get();
         let hint = if complete { EoseHint::Finish } else { EoseHint::None };
         let eose = RelayMsg::Eose(subscription.sub(), hint);
         frames::push_text(frames, |out| eose.encode(out));
@@ -166,7 +166,7 @@ impl Query {
             return Ok(Step::Done(None));
         }
         let feed = Arc::clone(subscription);
-        Ok(Step::Done(Some(FanoutIn::Attach { feed, seen: scan.ceiling(), heard })))
+        Ok(Step::Done(Some(FanoutIn::Attach { feed, seen: scan.ceiling(), heard: *heard })))
     }
 }
 

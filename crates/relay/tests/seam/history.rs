@@ -20,7 +20,8 @@ pub(crate) struct History {
     /// In the order of their seq.
     pub(crate) stored: Vec<Stored>,
     by_id: HashMap<String, usize>,
-    pub(crate) ephemeral: HashMap<String, Value>,
+    /// How many ephemeral events there had been with each of them.
+    pub(crate) ephemeral: HashMap<String, usize>,
 }
 
 impl History {

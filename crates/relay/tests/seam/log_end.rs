@@ -7,7 +7,7 @@ use serde_json::json;
 use zeolite_proto::{EventParser, Filter, Gates, Kind, Seq, SubId, Timestamp, Verified};
 use zeolite_relay::clients::Visitor;
 use zeolite_relay::conn::{Conn, ConnId};
-use zeolite_relay::fanout::{EphemeralCount, Replay};
+use zeolite_relay::fanout::Replay;
 use zeolite_relay::inbox::FanoutIn;
 use zeolite_relay::login::LoginDesk;
 use zeolite_relay::outbox::OutboxBounds;
@@ -49,7 +49,6 @@ fn replay(kinds: &[u16], gates: Gates, through: u64) -> (Seq, usize) {
         store,
         options: ScanOptions::default(),
         budget: SliceBudget::UNLIMITED,
-        ephemerals: EphemeralCount::default(),
         frames: Vec::new(),
     };
     let mut job = Job::Replay(Replay { feed, after: Seq(1), through: Seq(through) });

@@ -21,6 +21,8 @@ pub(crate) enum End {
 #[derive(Default)]
 pub(crate) struct Request {
     pub(crate) filters: Vec<Value>,
+    /// Ephemeral events that were published before it was sent.
+    ephemerals_before: usize,
     /// The step before the query's first slice, which fixed the ceiling.
     pub(crate) started: Option<u64>,
     /// The query's ceiling and the step in which it was through.
@@ -33,8 +35,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(filters: Vec<Value>) -> Self {
-        Self { filters, ..Self::default() }
+    pub(crate) fn new(filters: Vec<Value>, history: &History) -> Self {
+        Self { filters, ephemerals_before: history.ephemeral.len(), ..Self::default() }
     }
 
     pub(crate) fn wants(&self, event: &Value) -> bool {
@@ -50,7 +52,8 @@ impl Request {
         assert_eq!(self.end, None, "after its end: {event}");
         assert!(self.wants(event), "not asked for: {event}");
         let id = event["id"].as_str().expect("an id");
-        if history.ephemeral.contains_key(id) {
+        if let Some(&rank) = history.ephemeral.get(id) {
+            assert!(rank > self.ephemerals_before, "published before the REQ: {event}");
             assert!(self.eose.is_some(), "ephemeral before EOSE: {event}");
             assert!(self.ephemeral.insert(id.to_owned()), "twice: {event}");
         } else if self.eose.is_none() {

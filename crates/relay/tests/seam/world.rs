@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use zeolite_proto::{EventId, EventParser, Seq, Timestamp, Verified};
 use zeolite_relay::conn::Conn;
-use zeolite_relay::fanout::Fanout;
+use zeolite_relay::fanout::{EphemeralCount, Fanout};
 use zeolite_relay::inbox::FanoutIn;
 use zeolite_relay::outbox::OutboxBounds;
 use zeolite_relay::query::{Desk, Job, Lanes, Step};
@@ -51,6 +51,7 @@ pub(crate) struct World<'r> {
     admitted: Option<Admitted>,
     pending: VecDeque<PendingBatch>,
     fanout: Fanout<Arc<Subscription>>,
+    ephemerals: EphemeralCount,
     inbox: VecDeque<Message>,
     lanes: Lanes,
     workers: Vec<Worker>,
@@ -88,13 +89,7 @@ impl<'r> World<'r> {
             SliceBudget { events_max: rng.random_range(1..8), time_max: Duration::from_hours(1) };
         let (fanout_bounds, outbox_bounds) = (fanout_bounds(rng), outbox_bounds(rng));
         let fanout = Fanout::new(fanout_bounds, Arc::default(), Seq::ZERO);
-        let desk = Desk {
-            store: store.clone(),
-            options: scan_options,
-            budget,
-            ephemerals: fanout.ephemeral_count(),
-            frames: Vec::new(),
-        };
+        let desk = Desk { store: store.clone(), options: scan_options, budget, frames: Vec::new() };
         let mut world = Self {
             store,
             admitter,
@@ -102,6 +97,7 @@ impl<'r> World<'r> {
             admitted: None,
             pending: VecDeque::new(),
             fanout,
+            ephemerals: EphemeralCount::default(),
             inbox: VecDeque::new(),
             lanes: Lanes::default(),
             workers: (0..WORKERS).map(|_| Worker::Idle).collect(),
@@ -344,7 +340,7 @@ impl<'r> World<'r> {
         message.extend(filters.iter().cloned());
         let number = self.requests.len();
         self.scheduler.note(format_args!("REQ {number}: {}", Value::from(message.clone())));
-        self.requests.push(Request::new(filters));
+        self.requests.push(Request::new(filters, &self.history));
         self.say(at, &message.into(), number);
     }
 
@@ -360,7 +356,9 @@ impl<'r> World<'r> {
         for order in client.say(self.now, message, request) {
             let conn = &client.conn;
             match order {
-                Order::Query(subscription) => self.lanes.push(conn, Job::query(subscription)),
+                Order::Query(subscription) => {
+                    self.lanes.push(conn, Job::query(subscription, self.ephemerals.get()));
+                }
                 Order::Detach(key) => {
                     self.seen.replaced += u64::from(request != usize::MAX);
                     self.inbox.push_back(FanoutIn::Detach(conn.id, key));
@@ -386,8 +384,9 @@ impl<'r> World<'r> {
     fn publish_ephemeral(&mut self, event: Value) {
         let parsed = self.parse(&event).into_inner();
         let id = event["id"].as_str().expect("an id").to_owned();
-        self.history.ephemeral.insert(id, event);
-        self.inbox.push_back(FanoutIn::Ephemeral(parsed));
+        self.history.ephemeral.insert(id, self.history.ephemeral.len() + 1);
+        let number = self.ephemerals.count_one();
+        self.inbox.push_back(FanoutIn::Ephemeral { number, event: parsed });
     }
 
     fn expire(&mut self) {
