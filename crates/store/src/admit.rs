@@ -5,6 +5,7 @@ use std::sync::Arc;
 use zeolite_proto::{Event, EventRef, Seq, Timestamp, Verified};
 
 use crate::Inner;
+use crate::archive::ArchivePart;
 use crate::batch::{Batch, PendingBatch};
 use crate::draft::Draft;
 use crate::env::WriterLock;
@@ -92,14 +93,23 @@ impl Admitter {
         self.run(|draft| events.into_iter().map(|event| draft.admit(event, now)).collect())
     }
 
-    /// Removes events on the operator's behalf. They may come back: no tombstone is left.
+    /// Removes events on the operator's behalf, for good: the archive does not get them. They may come
+    /// back: no tombstone is left.
     pub fn remove(&mut self, seqs: &[Seq]) -> Result<Admitted, WriteError> {
         self.run(|draft| {
             for seq in seqs {
                 if let Some(event) = draft.snapshot.get(*seq)? {
-                    draft.remove(draft.stored(*seq, event));
+                    draft.remove(draft.stored(*seq, event), None);
                 }
             }
+            Ok(Vec::new())
+        })
+    }
+
+    /// Takes events out of the archive on the operator's behalf.
+    pub fn wipe_archive(&mut self, parts: &[ArchivePart]) -> Result<Admitted, WriteError> {
+        self.run(|draft| {
+            parts.iter().for_each(|part| draft.wipe_archive(*part));
             Ok(Vec::new())
         })
     }
@@ -110,7 +120,7 @@ impl Admitter {
         let mut through = self.expired_through;
         let admitted = self.run(|draft| {
             for (seq, event) in expired(draft.snapshot, &mut through, now, max)? {
-                draft.remove(draft.stored(seq, event));
+                draft.remove(draft.stored(seq, event), None);
                 if let Some(address) = event.address() {
                     draft.bar_address(&address, Version::of(event), BarCause::Expiry)?;
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zeolite_proto::{Event, EventId, PubKey, Seq, Timestamp};
 
+use crate::archive::{ArchiveCause, ArchivePart};
 use crate::keys::AddressKey;
 use crate::sums::{Change, Place};
 use crate::version::Bar;
@@ -24,6 +25,8 @@ pub(crate) fn tombstone_key(target: &EventId, deleter: &PubKey) -> TombstoneKey 
 pub(crate) struct Removed {
     pub(crate) seq: Seq,
     pub(crate) place: Place,
+    /// Why the archive is to have it, if it is.
+    pub(crate) archive_as: Option<ArchiveCause>,
 }
 
 /// Everything a batch changes. It is final once the batch is published; until it is committed
@@ -40,6 +43,10 @@ pub(crate) struct Batch {
     pub(crate) record_bytes: usize,
     /// Events of earlier batches that go, by seq.
     pub(crate) removed: Vec<Removed>,
+    /// New events that the batch itself removed again, for the archive.
+    pub(crate) archived: Vec<(ArchiveCause, Event)>,
+    /// What leaves the archive at an operator's wish.
+    pub(crate) archive_wipes: Vec<ArchivePart>,
     /// What comes and goes, in the order of the timeline.
     pub(crate) sum_changes: Vec<Change>,
     /// Targets that must not come (back), with who asked for it.
@@ -67,6 +74,8 @@ impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
             && self.removed.is_empty()
+            && self.archived.is_empty()
+            && self.archive_wipes.is_empty()
             && self.tombstones.is_empty()
             && self.bars.is_empty()
             && self.vanished.is_empty()

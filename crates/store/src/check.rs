@@ -4,8 +4,9 @@
 //! and its timeline entry, and must not be one that a deletion or a request to vanish bars. Then
 //! index and timeline are walked: if they hold as many entries as the log accounts for, none of
 //! them dangles; only if not is each entry followed to find those that do. On the way the timeline
-//! is added up and held against the sums.
+//! is added up and held against the sums. The archive and its index are followed in the same way.
 
+mod archive_pass;
 mod log_pass;
 mod problem;
 mod sums_pass;
@@ -33,6 +34,8 @@ pub struct CheckReport {
     pub index_entries: u64,
     /// Entries in the timeline.
     pub timeline_entries: u64,
+    /// Events in the archive.
+    pub archived: u64,
     /// All problems found.
     pub problems_total: u64,
     /// The first of them, at most 100.
@@ -113,6 +116,7 @@ impl Store {
         check.index(expected.index)?;
         check.timeline(expected.timeline)?;
         check.graveyard()?;
+        check.archive()?;
         Ok(check.report)
     }
 }

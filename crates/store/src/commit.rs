@@ -5,14 +5,17 @@ use std::sync::atomic::Ordering;
 
 use heed::{PutFlags, RwTxn};
 use rustc_hash::FxHashSet;
-use zeolite_proto::Seq;
+use zeolite_proto::{Seq, Timestamp};
 
 use crate::Inner;
+use crate::archive::{self, ArchivePart, Owner};
 use crate::batch::{Batch, PendingBatch, Removed};
-use crate::env::{Meta, WriterLock, meta, put_seq, seq_key};
+use crate::env::{Meta, Tables, WriterLock, meta, put_seq, seq_key};
 use crate::error::{CommitError, OpenError, ReadError};
 use crate::flush::{Drain, is_due, slice_keys};
-use crate::limits::{FLUSH_ALL_KEYS, FLUSH_KEYS_MAX, STALE_READERS_COMMITS};
+use crate::limits::{
+    ARCHIVE_WIPE_EVENTS, FLUSH_ALL_KEYS, FLUSH_KEYS_MAX, KEYS_PER_EVENT, STALE_READERS_COMMITS,
+};
 use crate::options::Durability;
 use crate::purge::{bury, purge_slice};
 use crate::recovery::unfinished_vanishes;
@@ -33,6 +36,7 @@ pub struct Committer {
     commits: u64,
     /// What the events in the log take.
     stored_bytes: u64,
+    archived_events: u64,
     drain: Option<Drain>,
     /// Removed events whose keys may be in the head.
     dead_in_head: FxHashSet<Seq>,
@@ -60,6 +64,7 @@ impl Committer {
             Ok(None) => stored_bytes::add_up(&inner.tables, &txn).map_err(in_meta)?,
             Err(error) => return Err(in_meta(error)),
         };
+        let archived_events = inner.tables.archive.len(&txn)?;
         drop(txn);
         inner.is_full.store(is_full, Ordering::Relaxed);
         Ok(Self {
@@ -68,6 +73,7 @@ impl Committer {
             next_number: 1,
             commits: 0,
             stored_bytes,
+            archived_events,
             drain: None,
             dead_in_head: FxHashSet::default(),
             _lock: lock,
@@ -78,6 +84,11 @@ impl Committer {
     /// What the committed events take, see [`Store::stored_bytes`].
     pub fn stored_bytes(&self) -> u64 {
         self.stored_bytes
+    }
+
+    /// How many events are in the archive.
+    pub fn archived_events(&self) -> u64 {
+        self.archived_events
     }
 
     /// Commits batches, all or none. They are as durable as the store's options say when this
@@ -150,11 +161,15 @@ impl Committer {
         // has those keys too, and whoever meets a dead one there looks for its grave.
         let through = self.indexed_through;
         let purged = purge_slice(&inner.tables, &mut txn, through, events_min, keys_max)?;
-        if !done.is_worth_a_commit && purged == 0 {
+        let wipes_max = (keys_max / KEYS_PER_EVENT).clamp(1, ARCHIVE_WIPE_EVENTS);
+        let wiped = archive::wipe_slice(&inner.tables, &mut txn, wipes_max)?;
+        if !done.is_worth_a_commit && purged + wiped == 0 {
             return Ok(false);
         }
         done.is_full = is_full(&inner, &txn, &inner.head.load(), self.next_number - 1)?;
+        let archived_events = inner.tables.archive.len(&txn)?;
         txn.commit()?;
+        self.archived_events = archived_events;
         self.durable = durable;
         self.stored_bytes = stored_bytes;
         self.publish(batches, &done);
@@ -187,7 +202,11 @@ impl Committer {
             tables.log.put_with_flags(txn, PutFlags::APPEND, &seq_key(*seq), record)?;
             *stored_bytes += event_bytes(event.view());
         }
-        for Removed { seq, place } in &batch.removed {
+        let archives = !self.inner.is_full();
+        for Removed { seq, place, archive_as } in &batch.removed {
+            if let Some(cause) = archive_as.filter(|_| archives) {
+                archive::put_stored(tables, txn, cause, *seq)?;
+            }
             let Some(freed) = bury(tables, txn, &self.inner.keys, *seq)? else { continue };
             *stored_bytes = stored_bytes.saturating_sub(freed);
             if *seq > self.indexed_through {
@@ -196,8 +215,11 @@ impl Committer {
                 buried.push(Change::removal(*place));
             }
         }
+        for (cause, event) in batch.archived.iter().filter(|_| archives) {
+            archive::put(tables, txn, *cause, event.view())?;
+        }
         write_tombs(&self.inner, txn, batch)?;
-        Ok(())
+        write_archive_wipes(tables, txn, batch)
     }
 
     fn flush_slice(
@@ -246,7 +268,10 @@ impl Committer {
 
     /// Tells the head what is in LMDB since the commit.
     fn publish(&mut self, batches: &[Arc<Batch>], done: &Done) {
-        self.inner.is_full.store(done.is_full, Ordering::Relaxed);
+        let was_full = self.inner.is_full.swap(done.is_full, Ordering::Relaxed);
+        if self.inner.options.archive && done.is_full && !was_full {
+            tracing::warn!("the store is full: what is replaced or deleted now is not archived");
+        }
         self.indexed_through = done.indexed_through;
         let drained = self.drain.take_if(|drain| drain.is_done()).map(|drain| drain.runs());
         if drained.is_some() {
@@ -288,7 +313,7 @@ fn in_meta(error: ReadError) -> OpenError {
     }
 }
 
-fn write_tombs(inner: &Inner, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), heed::Error> {
+fn write_tombs(inner: &Inner, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), ReadError> {
     let tables = &inner.tables;
     for key in &batch.tombstones {
         tables.deleted.put(txn, key, &[])?;
@@ -298,12 +323,30 @@ fn write_tombs(inner: &Inner, txn: &mut RwTxn<'_>, batch: &Batch) -> Result<(), 
     }
     for (key, until) in &batch.vanished {
         tables.vanished.put(txn, &key.0, &until.0.to_be_bytes())?;
+        archive::begin_wipes_of_vanished(tables, txn, key, *until)?;
     }
     for (key, until) in &batch.vanishing {
         match until {
             Some(until) => tables.vanishing.put(txn, &key.0, &until.0.to_be_bytes())?,
             None => {
                 tables.vanishing.delete(txn, &key.0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_archive_wipes(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    batch: &Batch,
+) -> Result<(), ReadError> {
+    for part in &batch.archive_wipes {
+        match part {
+            ArchivePart::Event(id) => archive::remove(tables, txn, id)?,
+            ArchivePart::Author(key) => {
+                let everything = Timestamp(u64::MAX);
+                archive::begin_wipe(tables, txn, &Owner::author(key), everything)?;
             }
         }
     }

@@ -8,6 +8,7 @@ use zeolite_proto::{Address, Event, EventId, EventRef, Kind, PubKey, Seq, Timest
 
 use crate::Outcome;
 use crate::admission::{Lookups, Verdict, decide};
+use crate::archive::{ArchiveCause, ArchivePart};
 use crate::batch::{Batch, Removed, tombstone_key};
 use crate::deletion::{Target, may_delete, targets};
 use crate::error::ReadError;
@@ -103,7 +104,7 @@ impl<'a> Draft<'a> {
         if let Some(address) = address
             && let Some((place, _)) = self.find_address(address)?
         {
-            self.remove(place);
+            self.remove(place, Some(ArchiveCause::Replaced));
         }
         if event.kind() == Kind::DELETION {
             self.delete_targets(event)?;
@@ -147,7 +148,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         let address = event.address().map(|address| (address, Version::of(event)));
-        self.remove(place);
+        self.remove(place, Some(ArchiveCause::Deleted));
         match address {
             Some((address, version)) => self.bar_address(&address, version, BarCause::Deletion),
             None => Ok(()),
@@ -170,7 +171,8 @@ impl<'a> Draft<'a> {
         if let Some((place, version)) = self.find_address(address)?
             && bar.covers(&version)
         {
-            self.remove(place);
+            let is_deletion = cause == BarCause::Deletion;
+            self.remove(place, is_deletion.then_some(ArchiveCause::Deleted));
         }
         Ok(())
     }
@@ -183,14 +185,15 @@ impl<'a> Draft<'a> {
             .filter(|at| self.event_here(*at).is_some_and(|event| vanish.wipes(event, own_urls)))
             .collect();
         for at in wiped {
-            self.remove(Place::Here(at));
+            self.remove(Place::Here(at), None);
         }
         self.new_vanishes.retain(|earlier| earlier.author != vanish.author);
         self.new_vanishes.push(vanish);
     }
 
-    /// Removes an event that was found alive.
-    pub(crate) fn remove(&mut self, place: Place) {
+    /// Removes an event that was found alive; it goes to the archive if there is a cause for that.
+    pub(crate) fn remove(&mut self, place: Place, archive_as: Option<ArchiveCause>) {
+        let archive_as = archive_as.filter(|_| self.snapshot.inner.options.archive);
         match place {
             Place::Here(at) => {
                 if let Some(event) = self.events[at].1.take() {
@@ -198,10 +201,11 @@ impl<'a> Draft<'a> {
                     if let Some(address) = event.view().address() {
                         self.by_address.remove(&address);
                     }
+                    self.changes.archived.extend(archive_as.map(|cause| (cause, event)));
                 }
             }
             Place::Stored(removed) => {
-                self.removed.insert(removed.seq, removed);
+                self.removed.insert(removed.seq, Removed { archive_as, ..removed });
             }
         }
     }
@@ -209,7 +213,8 @@ impl<'a> Draft<'a> {
     /// The place of an event of an earlier batch.
     pub(crate) fn stored(&self, seq: Seq, event: EventRef<'_>) -> Place {
         let is_gated = self.snapshot.inner.options.is_gated(event.kind());
-        Place::Stored(Removed { seq, place: sums::Place { key: ItemKey::of(event), is_gated } })
+        let place = sums::Place { key: ItemKey::of(event), is_gated };
+        Place::Stored(Removed { seq, place, archive_as: None })
     }
 
     /// Whether this draft removes a stored event.
@@ -220,6 +225,11 @@ impl<'a> Draft<'a> {
     /// How many stored events this draft removes.
     pub(crate) fn removals(&self) -> usize {
         self.removed.len()
+    }
+
+    /// Takes something out of the archive.
+    pub(crate) fn wipe_archive(&mut self, part: ArchivePart) {
+        self.changes.archive_wipes.push(part);
     }
 
     /// Records how far the removals on behalf of a request to vanish are.

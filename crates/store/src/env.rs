@@ -15,15 +15,17 @@ use crate::mapped::Place;
 use crate::options::{Durability, Options};
 
 /// The format this version reads and writes.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
-/// Formats that a writer brings up to date when it opens a store. Format 1 had no sums.
-const OLDER_FORMATS: [u32; 1] = [1];
+/// Formats that a writer brings up to date when it opens a store: the first had no sums, and
+/// neither had an archive.
+const FORMAT_WITHOUT_SUMS: u32 = 1;
+const FORMAT_WITHOUT_ARCHIVE: u32 = 2;
 
 const LOCK_FILE: &str = "zeolite.lock";
 /// The file that holds all tables.
 pub(crate) const DATA_FILE: &str = "data.mdb";
-const TABLES: usize = 10;
+const TABLES: usize = 13;
 
 pub(crate) type Env = heed::Env<WithoutTls>;
 pub(crate) type ReadTxn<'a> = RoTxn<'a, WithoutTls>;
@@ -51,6 +53,12 @@ pub(crate) struct Tables {
     /// The first 37 bytes of a timeline entry -> the tallies of the events from there to the next
     /// entry of this table.
     pub(crate) sums: Table,
+    /// Id -> record, cause: what was replaced or deleted and is kept.
+    pub(crate) archive: Table,
+    /// Owner, created_at, id -> nothing.
+    pub(crate) archive_index: Table,
+    /// Owner -> the time up to which everything of theirs is to leave the archive.
+    pub(crate) archive_wipes: Table,
     /// Name -> value.
     pub(crate) meta: Table,
 }
@@ -65,6 +73,9 @@ const NAMES: [&str; TABLES] = [
     "vanishing",
     "graveyard",
     "sums",
+    "archive",
+    "archive_index",
+    "archive_wipes",
     "meta",
 ];
 
@@ -80,6 +91,9 @@ impl Tables {
             vanishing,
             graveyard,
             sums,
+            archive,
+            archive_index,
+            archive_wipes,
             meta,
         ] = tables;
         Self {
@@ -92,6 +106,9 @@ impl Tables {
             vanishing,
             graveyard,
             sums,
+            archive,
+            archive_index,
+            archive_wipes,
             meta,
         }
     }
@@ -108,6 +125,9 @@ impl Tables {
             self.vanishing,
             self.graveyard,
             self.sums,
+            self.archive,
+            self.archive_index,
+            self.archive_wipes,
             self.meta,
         ];
         std::array::from_fn(|at| (NAMES[at], tables[at]))
@@ -271,7 +291,12 @@ fn flags_of(durability: Durability) -> EnvFlags {
 fn init_meta(table: Database<'_, Bytes, Bytes>, txn: &mut RwTxn<'_>) -> Result<(), OpenError> {
     if !table.is_empty(txn)? {
         return match check_format(table, txn) {
-            Err(OpenError::Format { found, .. }) if OLDER_FORMATS.contains(&found) => Ok(()),
+            // `sums::prepare` makes them and says so.
+            Err(OpenError::Format { found: FORMAT_WITHOUT_SUMS, .. }) => Ok(()),
+            // Its tables are there by now, and empty.
+            Err(OpenError::Format { found: FORMAT_WITHOUT_ARCHIVE, .. }) => {
+                Ok(table.put(txn, meta::FORMAT.as_bytes(), &FORMAT.to_be_bytes())?)
+            }
             checked => checked,
         };
     }

@@ -7,12 +7,14 @@
 //! live on different threads; what one admits goes to the other in order.
 //!
 //! Readers [scan](Scan) for what filters match, [count] it, read the log in order, and get
-//! [sets](ReconcileSet) to reconcile with other relays.
+//! [sets](ReconcileSet) to reconcile with other relays. What was replaced or deleted can be kept in
+//! an archive, which only [a walk](ArchiveWalk) of its own reads.
 //!
 //! The format is described in `docs/store-format.md`.
 
 mod admission;
 mod admit;
+mod archive;
 mod batch;
 mod check;
 mod commit;
@@ -49,6 +51,7 @@ mod vanish_job;
 mod version;
 
 pub use admit::{Admitted, Admitter, Outcome};
+pub use archive::{ArchiveCause, ArchivePart, ArchiveWalk};
 pub use batch::PendingBatch;
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use commit::Committer;

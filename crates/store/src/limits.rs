@@ -38,6 +38,9 @@ pub const PURGE_EVENTS_MIN_DEFAULT: usize = 64;
 /// look at its record and about ten keys to purge.
 pub(crate) const VANISH_SLICE_EVENTS: usize = 512;
 
+/// Events that one commit takes out of the archive: a few microseconds each.
+pub(crate) const ARCHIVE_WIPE_EVENTS: usize = 1_024;
+
 /// Keys read at a time when the newest version of an address is looked for. There is one live
 /// version; more keys are there only until the removed ones are purged.
 pub(crate) const ADDRESS_LOOK_KEYS: usize = 4;

@@ -39,6 +39,9 @@ pub struct Options {
     /// Bytes of the store's file that may lie mapped in this process's memory; above it the map is
     /// let go, and read again from the system's cache.
     pub mapped_bytes_max: usize,
+    /// Whether what is replaced or deleted is kept in the archive, where only
+    /// [`ArchiveWalk`](crate::ArchiveWalk) finds it.
+    pub archive: bool,
     /// The URLs under which this relay is reached: whom requests to vanish are addressed to
     /// (NIP-62).
     pub own_urls: Vec<String>,
@@ -67,6 +70,7 @@ impl Default for Options {
             flush_keys_min: FLUSH_KEYS_MIN_DEFAULT,
             purge_events_min: PURGE_EVENTS_MIN_DEFAULT,
             mapped_bytes_max: MAPPED_BYTES_MAX_DEFAULT,
+            archive: false,
             own_urls: Vec::new(),
             gated_kinds: Vec::new(),
             bucket_items: BUCKET_ITEMS_DEFAULT,

@@ -33,6 +33,8 @@ pub struct Stats {
     pub head_bytes: u64,
     /// Removed events whose index entries are still to be purged.
     pub graveyard_events: u64,
+    /// Events in the archive.
+    pub archived_events: u64,
     /// Bytes that the live events take, about: what retention's bound is held against.
     pub stored_bytes: u64,
     /// Bytes of the data file.
@@ -90,6 +92,7 @@ impl Store {
             head_bytes: snapshot.head.bytes() as u64,
             stored_bytes: self.stored_bytes()?,
             graveyard_events: snapshot.inner.tables.graveyard.len(&snapshot.txn)?,
+            archived_events: snapshot.inner.tables.archive.len(&snapshot.txn)?,
             file_bytes,
             free_bytes: file_bytes.saturating_sub(used),
             map_bytes: env.info().map_size as u64,

@@ -103,7 +103,7 @@ fn remove_wiped(
         // Not by `get`: what is being wiped is dead to it.
         let event = draft.snapshot.get_unwiped(seq)?;
         if let Some(event) = event.filter(|event| vanish.wipes(*event, own_urls)) {
-            draft.remove(draft.stored(seq, event));
+            draft.remove(draft.stored(seq, event), None);
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
-use world::{sets::assert_sets, verified};
+use world::{archived_in, sets::assert_sets, sorted_ids, verified};
 use zeolite_proto::{Kind, Timestamp};
 use zeolite_store::{Durability, Options, open};
 use zeolite_testkit::{Factory, OracleStore, TestRng, Universe, run_seeds};
@@ -54,6 +54,7 @@ fn options(seed: u64) -> Options {
         own_urls: vec![Universe::OWN_URL.to_owned()],
         bucket_items: [1, 3, 256][usize::try_from(seed / 9 % 3).expect("small")],
         gated_kinds: vec![Kind(0), Kind(1_059)],
+        archive: true,
         ..Options::default()
     }
 }
@@ -143,7 +144,7 @@ fn what_was_acknowledged_survives_a_kill() {
             (start..said).for_each(|_| publish(&mut oracle));
             let found = check_after_kill(dir.path(), seed);
             let mut committed = said;
-            while oracle.effective_set(NOW) != found {
+            while (oracle.effective_set(NOW), oracle.archived()) != found {
                 assert!(committed < said + UNSAID_MAX, "{said} batches acknowledged");
                 publish(&mut oracle);
                 committed += 1;
@@ -176,12 +177,12 @@ fn catch_up(
     to
 }
 
-/// Opens the store as the next process would, checks it and gives what it shows.
-fn check_after_kill(dir: &Path, seed: u64) -> Vec<String> {
+/// Opens the store as the next process would, checks it and gives what it shows, and its archive.
+fn check_after_kill(dir: &Path, seed: u64) -> (Vec<String>, Vec<String>) {
     let (store, _admitter, _committer) = open(dir, options(seed)).expect("a killed store opens");
     let report = store.check(&mut |_| {}).expect("a check");
     assert!(report.is_clean(), "{report:?}");
     assert!(store.recovery().damaged.is_empty());
     assert_sets(&store, NOW, &mut TestRng::seed_from_u64(seed));
-    world::all_of(&store, NOW)
+    (world::all_of(&store, NOW), sorted_ids(archived_in(&store)))
 }

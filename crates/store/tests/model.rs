@@ -3,7 +3,7 @@
 mod world;
 
 use serde_json::Value;
-use world::{World, in_oracle_terms, sets::assert_sets};
+use world::{World, in_oracle_terms, sets::assert_sets, sorted_ids};
 use zeolite_proto::Kind;
 use zeolite_store::{Durability, Options};
 use zeolite_testkit::{
@@ -23,6 +23,7 @@ fn options(rng: &mut TestRng) -> Options {
         durability: Durability::Fast,
         map_bytes: 1 << 30,
         bucket_items: *[1, 2, 5, 256].get(rng.random_range(0..4)).expect("in range"),
+        archive: rng.random(),
         gated_kinds: if rng.random() { vec![Kind(1), Kind(3), Kind(30_023)] } else { Vec::new() },
         ..Options::default()
     }
@@ -65,6 +66,7 @@ impl Model {
             "time" => self.now += 1,
             "reopen" => {
                 self.world.commit_all();
+                self.compare_archives();
                 self.world.reopen();
             }
             "flush_all" => {
@@ -102,6 +104,15 @@ impl Model {
         assert_eq!(found, self.oracle.query(&filters, self.now), "{filters:?}");
     }
 
+    /// Once all is committed. What wipes have not come to yet does not show.
+    fn compare_archives(&mut self) {
+        let expected = match self.world.options().archive {
+            true => self.oracle.archived(),
+            false => Vec::new(),
+        };
+        assert_eq!(sorted_ids(self.world.archived()), expected);
+    }
+
     fn compare(&mut self) {
         let expected = self.oracle.effective_set(self.now);
         assert_eq!(self.world.all(self.now), expected);
@@ -135,7 +146,9 @@ fn random_workloads_equal_the_oracle() {
         }
         model.world.commit_all();
         model.world.assert_clean();
+        model.compare_archives();
         model.world.flush_all();
+        model.compare_archives();
         model.world.assert_clean();
         model.compare();
         model.world.reopen();

@@ -55,6 +55,10 @@ type Address = (u64, String, String);
 ///    lowest id (R01-21, R01-23, R01-25). The address of an addressable event uses the first `d`
 ///    tag, absent or without value being empty (R01-28).
 ///
+/// 8. The *archive* has what was kept once and was then deleted or replaced (not what vanished or
+///    expired), unless it has an expiration. Rule 5 takes it out of there as well. Unlike all else
+///    it depends on the order of arrival: what is refused was never kept.
+///
 /// When several refusals apply, the answer is the first of: ephemeral, expired, duplicate,
 /// vanished, deleted, superseded.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +73,7 @@ pub struct OracleStore {
     /// The version killed by id that replaces all others so killed: time and id.
     deleted_versions: BTreeMap<Address, (u64, String)>,
     vanished: BTreeMap<String, u64>,
+    archive: Vec<Value>,
 }
 
 impl OracleStore {
@@ -121,6 +126,12 @@ impl OracleStore {
     /// The ids of all that is shown at `now`, in the order of an answer.
     pub fn effective_set(&self, now: u64) -> Vec<String> {
         self.query(&[serde_json::json!({})], now)
+    }
+
+    /// The ids of all that a store with an archive has in it, sorted.
+    pub fn archived(&self) -> Vec<String> {
+        let ids: BTreeSet<_> = self.archive.iter().map(|event| text(event, "id")).collect();
+        ids.into_iter().collect()
     }
 
     /// The kept event with this id, shown or expired.
@@ -190,7 +201,12 @@ impl OracleStore {
             self.note_deleted_version(&event);
         }
         let judged = self.clone();
-        self.kept.retain(|event| judged.judge(event) == OracleOutcome::Stored);
+        let (kept, gone) = std::mem::take(&mut self.kept)
+            .into_iter()
+            .partition(|event| judged.judge(event) == OracleOutcome::Stored);
+        self.kept = kept;
+        self.archive.extend(gone);
+        self.archive.retain(|event| !has_expiration(event) && !judged.is_vanished(event));
     }
 
     fn is_vanished(&self, event: &Value) -> bool {
@@ -276,12 +292,20 @@ fn parse_address(value: &str) -> Option<Address> {
 }
 
 /// The first `expiration` tag counts; one that is not a plain number is ignored (R40-06).
-fn is_expired(event: &Value, now: u64) -> bool {
+fn expiration(event: &Value) -> Option<u64> {
     let tags = event["tags"].as_array().expect("an event has tags");
     let first = tags.iter().find(|tag| tag[0] == "expiration");
     let at =
         first.and_then(|tag| tag[1].as_str()).filter(|v| v.bytes().all(|b| b.is_ascii_digit()));
-    at.and_then(|at| at.parse::<u64>().ok()).is_some_and(|at| now >= at)
+    at.and_then(|at| at.parse().ok())
+}
+
+fn is_expired(event: &Value, now: u64) -> bool {
+    expiration(event).is_some_and(|at| now >= at)
+}
+
+fn has_expiration(event: &Value) -> bool {
+    expiration(event).is_some()
 }
 
 fn values<'e>(event: &'e Value, name: &'e str) -> impl Iterator<Item = &'e str> {

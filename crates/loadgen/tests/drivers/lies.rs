@@ -248,14 +248,17 @@ fn converged() {
     );
 }
 
-/// Delayed acknowledgements do not make an answer wrong: the row passes, with a warning.
+/// Delayed acknowledgements do not make an answer wrong: the row passes, with a warning. A busy
+/// machine adds delays of its own, which blur the mode; one undisturbed run must show it.
 #[test]
 fn late_answers_are_a_warning() {
     for line in ["ingest --corpus {corpus} --shape 1x1 --events 12 --once", "visible --events 12"] {
-        let relay = start(line, LateOk(Duration::from_millis(40)));
-        let rows = run(line, relay.url(), disk());
-        assert!(faults(&rows).is_empty(), "{line}");
-        let warned = rows[0].warnings.iter().any(|warning| warning.contains("Nagle"));
-        assert!(warned, "{line}: {:?}", rows[0].warnings);
+        let warns = || {
+            let relay = start(line, LateOk(Duration::from_millis(40)));
+            let rows = run(line, relay.url(), disk());
+            assert!(faults(&rows).is_empty(), "{line}");
+            rows[0].warnings.iter().any(|warning| warning.contains("Nagle"))
+        };
+        assert!((0..5).any(|_| warns()), "{line}");
     }
 }

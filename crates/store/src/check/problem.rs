@@ -1,6 +1,6 @@
 //! What can be wrong with a store.
 
-use zeolite_proto::{RecordError, Seq};
+use zeolite_proto::{EventId, RecordError, Seq};
 
 /// One broken reference or damaged entry.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,18 @@ pub enum Problem {
     /// An event is in the log and counts as removed.
     #[error("event {0} is in the log and in the graveyard")]
     Buried(Seq),
+    /// An entry of the archive cannot be read, or is not the event it is filed as.
+    #[error("the archive's event {0} is damaged")]
+    DamagedInArchive(EventId),
+    /// An archived event would not go when its owner vanishes.
+    #[error("event {0} of the archive lacks an entry in its index")]
+    MissingInArchive(EventId),
+    /// An entry of the archive's index leads to no event.
+    #[error("the archive's index has an entry for event {0}, which does not have that value")]
+    DanglingInArchive(EventId),
+    /// A request to vanish did not take an event out of the archive.
+    #[error("event {0} is archived although its owner has vanished")]
+    ArchivedThoughVanished(EventId),
     /// Two versions of an address are stored.
     #[error("events {older} and {newer} are versions of the same address")]
     TwoVersions {

@@ -204,6 +204,22 @@ fn a_lost_record_is_found_from_the_other_side() {
     assert_eq!(report.problems_total, 5);
 }
 
+/// A store of format 2 has no archive, and gets an empty one.
+#[test]
+fn a_store_without_an_archive_gets_one() {
+    let Fixture { store, _committer, _dir: dir } = fixture(true);
+    let (tables, mut txn) = (store.0.tables, store.0.env.write_txn().unwrap());
+    tables.meta.put(&mut txn, meta::FORMAT.as_bytes(), &2_u32.to_be_bytes()).unwrap();
+    txn.commit().unwrap();
+    drop((store, _committer));
+    let refused = Store::open_read_only(dir.path()).err();
+    assert!(matches!(refused, Some(OpenError::Format { found: 2, expected: 3 })), "{refused:?}");
+    let (store, ..) = open(dir.path(), Options::default()).unwrap();
+    assert!(store.check(&mut |_| {}).unwrap().is_clean());
+    drop(store);
+    Store::open_read_only(dir.path()).unwrap();
+}
+
 /// A store of format 1 has no sums: whoever opens it for writing makes them, whoever only reads
 /// says what is the matter.
 #[test]
@@ -216,7 +232,7 @@ fn an_older_format_is_brought_up_to_date() {
     txn.commit().unwrap();
     drop((store, _committer));
     let refused = Store::open_read_only(dir.path()).err();
-    let is_format = matches!(refused, Some(OpenError::Format { found: 1, expected: 2 }));
+    let is_format = matches!(refused, Some(OpenError::Format { found: 1, expected: 3 }));
     assert!(is_format, "{refused:?}");
     let (store, ..) = open(dir.path(), Options::default()).unwrap();
     let report = store.check(&mut |_| {}).unwrap();

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use zeolite_proto::{Event, EventParser, Filter, Reader, Seq, Timestamp, Verified};
 use zeolite_store::{
-    Admitted, Admitter, Committer, Options, Outcome, PendingBatch, Scan, ScanOptions, ScanState,
-    SliceBudget, Store, open,
+    Admitted, Admitter, ArchiveCause, ArchivePart, ArchiveWalk, Committer, Options, Outcome,
+    PendingBatch, Scan, ScanOptions, ScanState, SliceBudget, Store, open,
 };
 use zeolite_testkit::{OracleOutcome, Universe};
 
@@ -76,6 +76,11 @@ impl World {
         self.keep(admitted).1
     }
 
+    pub(crate) fn wipe_archive(&mut self, parts: &[ArchivePart]) {
+        let admitted = self.admitter().wipe_archive(parts).expect("a wipe");
+        self.keep(admitted);
+    }
+
     fn keep(&mut self, admitted: Admitted) -> (Vec<Outcome>, usize) {
         let Admitted { outcomes, stored, removed, pending } = admitted;
         for (seq, event) in stored.iter() {
@@ -129,6 +134,11 @@ impl World {
         all_of(self.store(), now)
     }
 
+    /// What a walk over the archive gives, in its order.
+    pub(crate) fn archived(&self) -> Vec<(ArchiveCause, String)> {
+        archived_in(self.store())
+    }
+
     /// The ids that a replay of the log gives, in seq order.
     pub(crate) fn replay(&self) -> Vec<String> {
         let mut ids = Vec::new();
@@ -177,6 +187,26 @@ fn query(store: &Store, filters: &[Value], now: u64) -> Vec<String> {
 /// Everything that a store shows.
 pub(crate) fn all_of(store: &Store, now: u64) -> Vec<String> {
     query(store, &[serde_json::json!({})], now)
+}
+
+/// What a walk over a store's archive gives, in its order.
+pub(crate) fn archived_in(store: &Store) -> Vec<(ArchiveCause, String)> {
+    let mut walk = ArchiveWalk::new(store);
+    let mut archived = Vec::new();
+    let budget = SliceBudget { events_max: 3, ..SliceBudget::UNLIMITED };
+    let mut sink = |cause, event: zeolite_proto::EventRef<'_>| {
+        archived.push((cause, event.id().to_string()));
+        true
+    };
+    while walk.slice(budget, &mut sink).expect("a slice") {}
+    archived
+}
+
+/// The ids of these, sorted.
+pub(crate) fn sorted_ids(archived: Vec<(ArchiveCause, String)>) -> Vec<String> {
+    let mut ids: Vec<_> = archived.into_iter().map(|(_, id)| id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// What the oracle calls an outcome.
