@@ -25,6 +25,8 @@ pub struct Retention {
     pub rules: Vec<RetentionRule>,
     /// Bytes that stored events may take.
     pub bytes_max: Option<u64>,
+    /// Seconds since `created_at` that events stay in the archive of what was replaced or deleted.
+    pub archive_age_s_max: Option<u64>,
 }
 
 /// How long some events are kept.
@@ -58,7 +60,14 @@ pub enum Fate {
 impl Retention {
     /// Whether there is nothing that could ever go.
     pub fn keeps_all(&self) -> bool {
-        self.bytes_max.is_none() && self.rules.iter().all(|rule| rule.age_s_max.is_none())
+        self.bytes_max.is_none()
+            && self.archive_age_s_max.is_none()
+            && self.rules.iter().all(|rule| rule.age_s_max.is_none())
+    }
+
+    /// Whether an event has been in the archive for long enough.
+    pub fn is_archived_too_long(&self, event: EventRef<'_>, now: Timestamp) -> bool {
+        self.archive_age_s_max.is_some_and(|max| is_older(event, max, now))
     }
 
     /// What becomes of an event.

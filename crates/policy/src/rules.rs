@@ -293,7 +293,7 @@ mod tests {
             (vec![100], Some(NOW - 100), Some("older than this relay keeps")),
         ] {
             let rules = ages.into_iter().map(rule).collect();
-            let retention = Retention { rules, bytes_max: None };
+            let retention = Retention { rules, ..Retention::default() };
             let rules = Rules { retention, ..Rules::default() };
             let floor = floor.map(Timestamp);
             let policy = Policy { rules: rules.into(), floor, ..Policy::default() };

@@ -121,7 +121,10 @@ duplicates. After an interruption, run the same command again.";
 const EXPORT_HELP: &str = "\
 The order of the log (oldest arrival first) is the default; importing the file into an empty store
 gives the same end state, since deletions and requests to vanish are events too. Expired events are
-left out.";
+left out.
+
+--archived gives what a relay with store.archive = true kept of replaced and deleted events, author by
+author, the oldest first.";
 
 const RETENTION_HELP: &str = "\
 How long events are kept is configured in the file, one table a rule; the first rule that concerns an
@@ -224,6 +227,9 @@ pub struct ExportArgs {
     /// Which event comes first
     #[arg(long, value_enum, default_value_t = Order::Stored)]
     pub order: Order,
+    /// Export the archive instead: events that were replaced or deleted
+    #[arg(long, conflicts_with = "order")]
+    pub archived: bool,
     /// Compress with zstd
     #[arg(long, conflicts_with = "gzip")]
     pub zstd: bool,
@@ -267,6 +273,9 @@ pub struct DeleteArgs {
     /// Allow a filter that selects every event
     #[arg(long)]
     pub all: bool,
+    /// Remove from the archive instead: events that were replaced or deleted
+    #[arg(long)]
+    pub archived: bool,
 }
 
 /// How to apply retention.

@@ -111,6 +111,9 @@ pub struct StoreConfig {
     pub head_bytes_max: usize,
     /// Bytes of the store's file that may be mapped into memory.
     pub mapped_bytes_max: usize,
+    /// Whether what is replaced or deleted is kept out of sight. For how long is among the rules of the
+    /// policy.
+    pub archive: bool,
     /// Seconds from one pass of retention to the next. What is kept is among the rules of the policy.
     pub retention_s: u64,
 }
@@ -272,6 +275,7 @@ impl Default for StoreConfig {
             head_events_max,
             head_bytes_max,
             mapped_bytes_max,
+            archive,
             ..
         } = zeolite_store::Options::default();
         Self {
@@ -280,6 +284,7 @@ impl Default for StoreConfig {
             head_events_max,
             head_bytes_max,
             mapped_bytes_max,
+            archive,
             retention_s: 60,
         }
     }

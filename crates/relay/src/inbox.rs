@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use zeolite_proto::{Event, Seq, Timestamp};
 use zeolite_session::SubKey;
-use zeolite_store::PendingBatch;
+use zeolite_store::{ArchivePart, PendingBatch};
 
 use crate::conn::ConnId;
 use crate::ingest::{Answer, CheckedSlice};
@@ -69,6 +69,13 @@ pub enum AdmitterIn {
         seqs: Vec<Seq>,
         /// Has room for one.
         done: Sender<()>,
+    },
+    /// Take these out of the archive, and say when that is on disk.
+    WipeArchive {
+        /// Which events, or whose.
+        parts: Vec<ArchivePart>,
+        /// Has room for one; nobody if nobody asks.
+        done: Option<Sender<()>>,
     },
     /// Remove what NIP-40 says is over.
     Expire(Timestamp),

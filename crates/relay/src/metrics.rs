@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     pub(crate) commit_events: Histogram,
     /// What stored events take.
     pub(crate) stored_bytes: Gauge,
+    pub(crate) archived_events: Gauge,
     pub(crate) policy_seconds: Histogram,
     policy_faults: PolicyFaults,
     pub(crate) over_budget: OverBudget,
@@ -113,6 +114,7 @@ impl MirrorMetrics {
 pub(crate) struct RetentionMetrics {
     rules: Vec<Counter>,
     size: Counter,
+    archive: Counter,
 }
 
 impl RetentionMetrics {
@@ -121,6 +123,7 @@ impl RetentionMetrics {
         match cause {
             Cause::Rule(at) => &self.rules[at],
             Cause::Size => &self.size,
+            Cause::Archive => &self.archive,
         }
     }
 }
@@ -196,6 +199,7 @@ impl Metrics {
             commit_seconds: new.histogram("zeolite_commit_seconds"),
             commit_events: new.histogram("zeolite_commit_events"),
             stored_bytes: new.gauge("zeolite_stored_bytes"),
+            archived_events: new.gauge("zeolite_archived_events"),
             policy_seconds: new.histogram("zeolite_policy_seconds"),
             policy_faults: PolicyFaults {
                 late: fault("late"),
@@ -302,6 +306,7 @@ impl Metrics {
         RetentionMetrics {
             rules: (1..=rules).map(|number| counter(number.to_string())).collect(),
             size: counter("size".to_owned()),
+            archive: counter("archive".to_owned()),
         }
     }
 

@@ -4,8 +4,8 @@
 //! policy::Retention (rules, bound on size)
 //!      |  fate of an event                     SizePlan: how much of the oldest
 //!      v                                           v
-//! pass: a scan for each rule with an age, then a walk from the oldest event on
-//!      |  slices of seqs
+//! pass: a scan for each rule with an age, then a walk from the oldest event on, then one over the
+//!      |  archive; slices of seqs and ids
 //!      v
 //! Target: the admitter of a running relay (thread.rs), a store of one's own, or nothing (dry run)
 //! ```

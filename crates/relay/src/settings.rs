@@ -28,6 +28,7 @@ pub(crate) fn store_options(config: &Config) -> Options {
         head_events_max: config.store.head_events_max,
         head_bytes_max: config.store.head_bytes_max,
         mapped_bytes_max: config.store.mapped_bytes_max,
+        archive: config.store.archive,
         own_urls: config.relay.urls.clone(),
         gated_kinds: gates(config).kinds().to_vec(),
         ..Options::default()

@@ -74,6 +74,7 @@ pub(crate) fn build(
 
     let metrics = Arc::new(Metrics::new());
     metrics.stored_bytes.set(committer.stored_bytes() as f64);
+    metrics.archived_events.set(committer.archived_events() as f64);
     let policy = Arc::new(PolicyCell::open(&config.policy.rules, &config.db)?);
     let writable = Arc::new(AtomicBool::new(true));
     let queue = Arc::new(Queue::new(cores));

@@ -27,7 +27,7 @@ fn kinds(texts: &[&str]) -> KindRanges {
 type Case = (u16, usize, u64, Fate);
 
 fn check(rules: Vec<RetentionRule>, cases: &[Case]) {
-    let retention = Retention { rules, bytes_max: None };
+    let retention = Retention { rules, ..Retention::default() };
     let mut factory = Factory::unsigned(1);
     for &(kind, number, days, expected) in cases {
         let event = event(&mut factory, kind, number, NOW - days * DAY);
@@ -135,14 +135,14 @@ fn gift_wraps_are_given_their_two_days() {
 #[test]
 fn ephemeral_events_are_not_refused() {
     let rule = RetentionRule { age_s_max: days(7), ..RetentionRule::default() };
-    let retention = Retention { rules: vec![rule], bytes_max: Some(1) };
+    let retention = Retention { rules: vec![rule], bytes_max: Some(1), ..Retention::default() };
     let event = event(&mut Factory::unsigned(1), 20_001, 0, NOW - 100 * DAY);
     assert!(!retention.refuses(event.view(), Timestamp(NOW), Some(Timestamp(NOW))));
 }
 
 #[test]
 fn size_has_slack_and_a_floor() {
-    let retention = Retention { rules: vec![], bytes_max: Some(1_600) };
+    let retention = Retention { rules: vec![], bytes_max: Some(1_600), ..Retention::default() };
     for (stored, excess, upholds) in
         [(0, 0, false), (1_200, 0, false), (1_201, 0, true), (1_600, 0, true), (1_601, 101, true)]
     {
@@ -172,7 +172,7 @@ fn filters_find_what_rules_take() {
     let mut factory = Factory::unsigned(1);
     let mut taken = 0;
     for rule in rules {
-        let retention = Retention { rules: vec![rule.clone()], bytes_max: None };
+        let retention = Retention { rules: vec![rule.clone()], ..Retention::default() };
         let filter = rule.filter(Timestamp(NOW)).expect("it has an age");
         for (kind, author, age) in
             [(1, 1, 5 * DAY + 1), (1, 1, 5 * DAY), (1, 0, 9 * DAY), (0, 1, 9 * DAY)]
@@ -303,7 +303,11 @@ fn the_planner_agrees_with_the_oracle() {
         let fates = oracle_ages(&events, &rules);
         let excess = rng.random_range(0..3_000);
         let through = oracle_size(&events, &fates, excess).filter(|_| excess > 0);
-        let retention = Retention { rules: rules.iter().map(real).collect(), bytes_max: Some(1) };
+        let retention = Retention {
+            rules: rules.iter().map(real).collect(),
+            bytes_max: Some(1),
+            ..Retention::default()
+        };
         let mut plan = SizePlan::new(excess);
         let mut is_over = false;
         for (plain, expected) in events.iter().zip(&fates) {

@@ -1,8 +1,8 @@
-//! What a ban takes out of the store.
+//! What a ban takes out of the store and its archive.
 
 use crossbeam_channel::Sender;
 use zeolite_proto::{EventId, Filter, PubKey, Reader, Seq};
-use zeolite_store::{ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
+use zeolite_store::{ArchivePart, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
 
 use crate::clock;
 use crate::inbox::AdmitterIn;
@@ -29,6 +29,13 @@ impl Remover {
             Ok(None) => {}
             Err(error) => tracing::error!(%error, %id, "a banned event was not removed"),
         }
+        self.wipe_archive(ArchivePart::Event(id));
+    }
+
+    /// Behind the removal: what was replaced or deleted until then is there by now.
+    fn wipe_archive(&self, part: ArchivePart) {
+        let wipe = AdmitterIn::WipeArchive { parts: vec![part], done: None };
+        let _stopping = self.admitter.send(wipe);
     }
 
     /// Removes everything by an author, in slices, in a thread of its own: there may be millions.
@@ -59,6 +66,7 @@ impl Remover {
                 return Ok(());
             }
             if matches!(state, ScanState::Done { .. }) {
+                self.wipe_archive(ArchivePart::Author(author));
                 return Ok(());
             }
         }

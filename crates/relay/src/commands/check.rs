@@ -37,6 +37,7 @@ fn render(report: &CheckReport) -> String {
         format!("{:>12} events", report.events),
         format!("{:>12} index entries", report.index_entries),
         format!("{:>12} timeline entries", report.timeline_entries),
+        format!("{:>12} archived events", report.archived),
         format!("{:>12} problems", report.problems_total),
     ];
     lines.extend(report.problems.iter().map(|problem| format!("  {problem}")));

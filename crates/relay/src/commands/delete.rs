@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use zeolite_proto::{EventRef, Filter, Seq};
-use zeolite_store::{Admitter, Committer};
+use zeolite_store::{Admitter, ArchivePart, Committer, Store};
 
 use super::store::{open_to_read, open_to_write};
-use super::walk::{Visit, newest_first};
+use super::walk::{self, Visit, newest_first};
 use super::{Exit, filters, output};
 use crate::cli::DeleteArgs;
 use crate::config::Config;
@@ -24,7 +24,10 @@ pub(crate) fn run(args: &DeleteArgs, config: &Config) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::Usage);
     }
-    let kinds = if args.dry_run { count(config, &filters)? } else { remove(config, &filters)? };
+    let kinds = match args.dry_run {
+        true => count(config, &filters, args.archived)?,
+        false => remove(config, &filters, args.archived)?,
+    };
     report(&kinds, args.dry_run)?;
     Ok(Exit::Done)
 }
@@ -32,11 +35,23 @@ pub(crate) fn run(args: &DeleteArgs, config: &Config) -> anyhow::Result<Exit> {
 /// How many events of each kind.
 type Kinds = BTreeMap<u16, u64>;
 
-fn count(config: &Config, filters: &[Filter]) -> anyhow::Result<Kinds> {
+fn count(config: &Config, filters: &[Filter], is_archived: bool) -> anyhow::Result<Kinds> {
     let store = open_to_read(config)?;
     let mut counter = Counter::default();
-    newest_first(&store, filters, &mut counter)?;
+    walk(&store, filters, is_archived, &mut counter)?;
     Ok(counter.kinds)
+}
+
+fn walk(
+    store: &Store,
+    filters: &[Filter],
+    is_archived: bool,
+    visit: &mut impl Visit,
+) -> anyhow::Result<()> {
+    match is_archived {
+        true => walk::archived(store, filters, visit),
+        false => newest_first(store, filters, visit),
+    }
 }
 
 #[derive(Default)]
@@ -45,7 +60,7 @@ struct Counter {
 }
 
 impl Visit for Counter {
-    fn event(&mut self, _: Seq, event: EventRef<'_>) -> bool {
+    fn event(&mut self, _: Option<Seq>, event: EventRef<'_>) -> bool {
         *self.kinds.entry(event.kind().0).or_default() += 1;
         true
     }
@@ -55,12 +70,12 @@ impl Visit for Counter {
     }
 }
 
-fn remove(config: &Config, filters: &[Filter]) -> anyhow::Result<Kinds> {
+fn remove(config: &Config, filters: &[Filter], is_archived: bool) -> anyhow::Result<Kinds> {
     let instead = "stop it first: an operator's deletion needs the store to itself";
     let (store, admitter, committer) = open_to_write(config, instead)?;
-    let mut remover =
-        Remover { admitter, committer, found: Vec::new(), counter: Counter::default() };
-    newest_first(&store, filters, &mut remover)?;
+    let (found, archived, counter) = (Vec::new(), Vec::new(), Counter::default());
+    let mut remover = Remover { admitter, committer, found, archived, counter };
+    walk(&store, filters, is_archived, &mut remover)?;
     remover.committer.flush_all()?;
     Ok(remover.counter.kinds)
 }
@@ -71,12 +86,16 @@ struct Remover {
     admitter: Admitter,
     committer: Committer,
     found: Vec<Seq>,
+    archived: Vec<ArchivePart>,
     counter: Counter,
 }
 
 impl Visit for Remover {
-    fn event(&mut self, seq: Seq, event: EventRef<'_>) -> bool {
-        self.found.push(seq);
+    fn event(&mut self, seq: Option<Seq>, event: EventRef<'_>) -> bool {
+        match seq {
+            Some(seq) => self.found.push(seq),
+            None => self.archived.push(ArchivePart::Event(event.id())),
+        }
         self.counter.event(seq, event)
     }
 
@@ -85,6 +104,11 @@ impl Visit for Remover {
             let admitted = self.admitter.remove(&self.found)?;
             self.committer.commit(vec![admitted.pending])?;
             self.found.clear();
+        }
+        if !self.archived.is_empty() {
+            let admitted = self.admitter.wipe_archive(&self.archived)?;
+            self.committer.commit(vec![admitted.pending])?;
+            self.archived.clear();
         }
         Ok(true)
     }

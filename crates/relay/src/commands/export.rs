@@ -7,7 +7,7 @@ use zeolite_proto::{EventRef, Filter, Seq};
 
 pub(crate) use self::sink::{Compression, Sink};
 use super::store::open_to_read;
-use super::walk::{Visit, log_order, newest_first};
+use super::walk::{Visit, archived, log_order, newest_first};
 use super::{Exit, filters, output};
 use crate::cli::{ExportArgs, Order};
 use crate::config::Config;
@@ -16,12 +16,15 @@ use crate::config::Config;
 pub(crate) fn run(args: &ExportArgs, config: &Config) -> anyhow::Result<Exit> {
     let filters = filters::parse(&args.filters)?;
     anyhow::ensure!(
-        args.order == Order::Newest || filters.iter().all(|filter| filter.limit.is_none()),
+        args.archived
+            || args.order == Order::Newest
+            || filters.iter().all(|filter| filter.limit.is_none()),
         "a limit keeps the newest events: use it with --order newest"
     );
     let store = open_to_read(config)?;
     let mut lines = Lines::new(sink(args)?);
     match args.order {
+        _ if args.archived => archived(&store, &filters, &mut lines)?,
         Order::Stored => log_order(&store, &filters, &mut lines)?,
         Order::Newest if filters.is_empty() => {
             newest_first(&store, &[Filter::default()], &mut lines)?;
@@ -73,7 +76,7 @@ impl Lines {
 }
 
 impl Visit for Lines {
-    fn event(&mut self, _: Seq, event: EventRef<'_>) -> bool {
+    fn event(&mut self, _: Option<Seq>, event: EventRef<'_>) -> bool {
         event.push_json(&mut self.buffer);
         self.buffer.push(b'\n');
         self.events += 1;

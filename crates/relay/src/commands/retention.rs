@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RetentionArgs, config: &Config) -> anyhow::Result<Exit>
     if retention.keeps_all() {
         output::complain(
             "nothing is configured to go: add [[retention]] rules with age_s_max to the file \
-             named by --config, or set store.events_bytes_max",
+             named by --config, or set store.events_bytes_max or store.archive_age_s_max",
         );
         return Ok(Exit::Usage);
     }
@@ -95,7 +95,7 @@ struct Counting(Work);
 
 impl Target for Counting {
     fn take(&mut self, slice: Slice) -> anyhow::Result<bool> {
-        Ok(self.0.done(slice.seqs.len()))
+        Ok(self.0.done(slice.len()))
     }
 }
 
@@ -112,7 +112,11 @@ impl Target for Removing {
             let admitted = self.admitter.remove(&slice.seqs)?;
             self.committer.commit(vec![admitted.pending])?;
         }
-        Ok(self.work.done(slice.seqs.len()))
+        if !slice.archived.is_empty() {
+            let admitted = self.admitter.wipe_archive(&slice.archived)?;
+            self.committer.commit(vec![admitted.pending])?;
+        }
+        Ok(self.work.done(slice.len()))
     }
 }
 
@@ -127,6 +131,12 @@ fn render(report: &Report, retention: &Retention, args: &RetentionArgs) -> Strin
     if let Some(max) = retention.bytes_max {
         let (events, bytes) = (report.size.events, report.size.bytes);
         lines.push(format!("{events:>12} for store.events_bytes_max = {max}, {bytes} bytes"));
+    }
+    if let Some(age_s_max) = retention.archive_age_s_max {
+        let (events, bytes) = (report.archive.events, report.archive.bytes);
+        lines.push(format!(
+            "{events:>12} of the archive for store.archive_age_s_max = {age_s_max}, {bytes} bytes"
+        ));
     }
     let stored = report.stored_bytes;
     lines.push(format!("{stored:>12} bytes were taken by all stored events"));
@@ -148,6 +158,7 @@ fn to_json(report: &Report, args: &RetentionArgs) -> String {
         "dry_run": args.dry_run,
         "rules": rules,
         "size": {"events": report.size.events, "bytes": report.size.bytes},
+        "archive": {"events": report.archive.events, "bytes": report.archive.bytes},
         "stored_bytes": report.stored_bytes,
         "kept_excess_bytes": report.kept_excess_bytes,
         "interrupted": report.is_cut_short,

@@ -25,6 +25,7 @@ fn render(stats: &Stats) -> String {
         format!("head.events {}", stats.head_events),
         format!("head.bytes {}", stats.head_bytes),
         format!("graveyard.events {}", stats.graveyard_events),
+        format!("archived.events {}", stats.archived_events),
         format!("stored.bytes {}", stats.stored_bytes),
         format!("file.bytes {}", stats.file_bytes),
         format!("file.free_bytes {}", stats.free_bytes),

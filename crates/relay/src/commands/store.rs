@@ -1,6 +1,5 @@
 //! Opening the store for a command, and what to say when that fails.
 
-use anyhow::Context;
 use zeolite_store::{Admitter, Committer, OpenError, Store};
 
 use crate::config::Config;
@@ -8,8 +7,15 @@ use crate::settings::store_options;
 
 /// Opens the store to read, also beside a relay that runs on it.
 pub(crate) fn open_to_read(config: &Config) -> anyhow::Result<Store> {
-    let opened = Store::open_read_only(&config.db);
-    opened.with_context(|| "cannot read the store".to_owned())
+    Store::open_read_only(&config.db).map_err(|error| {
+        let advice = match &error {
+            OpenError::Format { found, expected } if found < expected => {
+                "; start the relay on it once, which brings it up to date"
+            }
+            _ => "",
+        };
+        anyhow::anyhow!("cannot read the store: {error}{advice}")
+    })
 }
 
 /// Opens the store to write. Fails if another process holds it, naming that process and `instead`,

@@ -1,9 +1,9 @@
-//! Walks over the store in slices, for commands that read much of it.
+//! Walks over the store and its archive in slices, for commands that read much of it.
 
 use std::time::Duration;
 
 use zeolite_proto::{EventRef, Filter, Reader, Seq};
-use zeolite_store::{Scan, ScanOptions, ScanState, SliceBudget, Store};
+use zeolite_store::{ArchiveWalk, Scan, ScanOptions, ScanState, SliceBudget, Store};
 
 use crate::clock::now;
 
@@ -17,9 +17,9 @@ const REFRESHES_MAX: usize = 8;
 
 /// Takes the events of a walk.
 pub(crate) trait Visit {
-    /// Takes one event; false ends the slice. No reader must be waited for here, since the
-    /// store's snapshot is held.
-    fn event(&mut self, seq: Seq, event: EventRef<'_>) -> bool;
+    /// Takes one event; one of the archive has no seq. False ends the slice. No reader must be waited
+    /// for here, since the store's snapshot is held.
+    fn event(&mut self, seq: Option<Seq>, event: EventRef<'_>) -> bool;
 
     /// Called after each slice, with nothing held; false ends the walk.
     fn pause(&mut self) -> anyhow::Result<bool>;
@@ -36,7 +36,7 @@ pub(crate) fn newest_first(
     let options = ScanOptions { default_limit: None, max_limit: None };
     let mut scan = Scan::new(store, filters, options, &reader)?;
     loop {
-        let state = scan.slice(now(), SLICE, &mut |seq, event| visit.event(seq, event))?;
+        let state = scan.slice(now(), SLICE, &mut |seq, event| visit.event(Some(seq), event))?;
         if !visit.pause()? || matches!(state, ScanState::Done { .. }) {
             return Ok(());
         }
@@ -61,7 +61,7 @@ pub(crate) fn log_order(
     let mut after = Seq::ZERO;
     while after < through {
         after = store.read_log(after, through, SLICE, &mut |seq, event| {
-            !is_asked_for(event) || visit.event(seq, event)
+            !is_asked_for(event) || visit.event(Some(seq), event)
         })?;
         if !visit.pause()? {
             break;
@@ -73,4 +73,29 @@ pub(crate) fn log_order(
         }
     }
     Ok(())
+}
+
+/// Gives the archived events that one of the filters selects, author by author, the oldest first. No
+/// filters select everything.
+pub(crate) fn archived(
+    store: &Store,
+    filters: &[Filter],
+    visit: &mut impl Visit,
+) -> anyhow::Result<()> {
+    let has_limit = filters.iter().any(|filter| filter.limit.is_some());
+    anyhow::ensure!(
+        !has_limit,
+        "a limit keeps the newest events, and the archive has no such order"
+    );
+    let is_asked_for = |event: EventRef<'_>| {
+        filters.is_empty() || filters.iter().any(|filter| filter.matches(event))
+    };
+    let mut walk = ArchiveWalk::new(store);
+    loop {
+        let has_more =
+            walk.slice(SLICE, &mut |_, event| !is_asked_for(event) || visit.event(None, event))?;
+        if !visit.pause()? || !has_more {
+            return Ok(());
+        }
+    }
 }

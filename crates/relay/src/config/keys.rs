@@ -96,6 +96,10 @@ keys! {
         "What of the store's file may be mapped into memory before it is left to the system's cache."
     "store.events_bytes_max" policy.rules.retention.bytes_max = Or("any", EVENTS_BYTES);
         "What stored events may take; above it the oldest go, but for those that [[retention]] keeps."
+    "store.archive" store.archive = Truth;
+        "Whether replaced and deleted events are kept, where only `export --archived` finds them."
+    "store.archive_age_s_max" policy.rules.retention.archive_age_s_max = Or("any", Whole { min: 1, max: u32::MAX as u64 });
+        "Seconds since created_at that they are kept."
     "store.retention_s" store.retention_s = Whole { min: 1, max: 86_400 };
         "Seconds from one pass of retention to the next."
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crossbeam_channel::{Receiver, Sender};
 use zeolite_policy::Moderation;
 use zeolite_proto::{Event, EventId, Kind, Reason, Seq, Timestamp, Verified};
-use zeolite_store::{Admitter, PendingBatch, WriteError};
+use zeolite_store::{Admitter, ArchivePart, PendingBatch, WriteError};
 
 use super::answer::{Answer, Origin, Verdict};
 use super::verify::{Checked, CheckedSlice, Verifiers};
@@ -62,6 +62,7 @@ impl AdmitterThread {
             AdmitterIn::Expire(now) => _ = self.expire(now),
             AdmitterIn::Remove(seqs) => self.remove(&seqs, None),
             AdmitterIn::Retire { seqs, done } => self.remove(&seqs, Some(done)),
+            AdmitterIn::WipeArchive { parts, done } => self.wipe_archive(&parts, done),
         }
     }
 
@@ -157,6 +158,18 @@ impl AdmitterThread {
                     self.committer.send(CommitterIn { pending, answers: Vec::new(), done });
             }
             Err(error) => tracing::error!(%error, "events were not removed"),
+        }
+    }
+
+    /// What is stored and known does not change by it.
+    fn wipe_archive(&mut self, parts: &[ArchivePart], done: Option<Sender<()>>) {
+        match self.admitter.wipe_archive(parts) {
+            Ok(admitted) => {
+                let pending = Some(admitted.pending);
+                let _stopping =
+                    self.committer.send(CommitterIn { pending, answers: Vec::new(), done });
+            }
+            Err(error) => tracing::error!(%error, "the archive was not wiped"),
         }
     }
 

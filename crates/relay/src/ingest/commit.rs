@@ -56,6 +56,7 @@ fn commit_all(
     metrics.commit_seconds.record(start.elapsed().as_secs_f64());
     metrics.commit_events.record(events as f64);
     metrics.stored_bytes.set(committer.stored_bytes() as f64);
+    metrics.archived_events.set(committer.archived_events() as f64);
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use zeolite_policy::{Fate, Retention, SizePlan, SizeStep};
 use zeolite_proto::{EventRef, Reader, Seq, Timestamp};
 use zeolite_store::{
-    OldestFirst, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store, event_bytes,
+    ArchivePart, ArchiveWalk, OldestFirst, ReadError, Scan, ScanOptions, ScanState, SliceBudget,
+    Store, event_bytes,
 };
 
 use crate::limits::PURGE_SLICE_EVENTS;
@@ -33,12 +34,17 @@ pub(crate) enum Cause {
     Rule(usize),
     /// The store is too large.
     Size,
+    /// It was replaced or deleted, and archived for long enough.
+    Archive,
 }
 
 /// Some events that go.
 pub(crate) struct Slice {
     pub(crate) cause: Cause,
+    /// Stored events.
     pub(crate) seqs: Vec<Seq>,
+    /// Archived events.
+    pub(crate) archived: Vec<ArchivePart>,
     /// What they take.
     pub(crate) bytes: u64,
     /// The latest `created_at` among them.
@@ -66,6 +72,8 @@ pub(crate) struct Report {
     pub(crate) rules: Vec<Share>,
     /// What went for the store's size.
     pub(crate) size: Share,
+    /// What went out of the archive.
+    pub(crate) archive: Share,
     /// What stored events took before.
     pub(crate) stored_bytes: u64,
     /// What is too much still: the rules keep it.
@@ -79,7 +87,7 @@ pub(crate) struct Report {
 impl Report {
     /// All that went.
     pub(crate) fn total(&self) -> Share {
-        let shares = self.rules.iter().chain([&self.size]);
+        let shares = self.rules.iter().chain([&self.size, &self.archive]);
         shares.fold(Share::default(), |sum, share| Share {
             events: sum.events + share.events,
             bytes: sum.bytes + share.bytes,
@@ -90,17 +98,32 @@ impl Report {
         match cause {
             Cause::Rule(at) => &mut self.rules[at],
             Cause::Size => &mut self.size,
+            Cause::Archive => &mut self.archive,
         }
     }
 }
 
 impl Slice {
     fn new(cause: Cause) -> Self {
-        Self { cause, seqs: Vec::new(), bytes: 0, newest: Timestamp(0) }
+        Self { cause, seqs: Vec::new(), archived: Vec::new(), bytes: 0, newest: Timestamp(0) }
+    }
+
+    /// How many events it has.
+    pub(crate) fn len(&self) -> usize {
+        self.seqs.len() + self.archived.len()
     }
 
     fn push(&mut self, seq: Seq, event: EventRef<'_>) {
         self.seqs.push(seq);
+        self.count(event);
+    }
+
+    fn push_archived(&mut self, event: EventRef<'_>) {
+        self.archived.push(ArchivePart::Event(event.id()));
+        self.count(event);
+    }
+
+    fn count(&mut self, event: EventRef<'_>) {
         self.bytes += event_bytes(event);
         self.newest = self.newest.max(event.created_at());
     }
@@ -120,7 +143,8 @@ impl Pass<'_> {
                 return Ok(report);
             }
         }
-        report.is_cut_short = !self.size(target, &mut report)?;
+        report.is_cut_short =
+            !self.size(target, &mut report)? || !self.archive(target, &mut report)?;
         Ok(report)
     }
 
@@ -179,6 +203,29 @@ impl Pass<'_> {
         }
     }
 
+    /// What was archived for long enough. False if the target had enough.
+    fn archive(&self, target: &mut impl Target, report: &mut Report) -> anyhow::Result<bool> {
+        if self.retention.archive_age_s_max.is_none() {
+            return Ok(true);
+        }
+        let mut walk = ArchiveWalk::new(self.store);
+        loop {
+            let mut slice = Slice::new(Cause::Archive);
+            let has_more = walk.slice(SLICE, &mut |_, event| {
+                if self.retention.is_archived_too_long(event, self.now) {
+                    slice.push_archived(event);
+                }
+                true
+            })?;
+            if !give(slice, target, report)? {
+                return Ok(false);
+            }
+            if !has_more {
+                return Ok(true);
+            }
+        }
+    }
+
     fn size_slice(
         &self,
         walk: &mut OldestFirst,
@@ -203,7 +250,7 @@ impl Pass<'_> {
 
 fn give(slice: Slice, target: &mut impl Target, report: &mut Report) -> anyhow::Result<bool> {
     let share = report.share(slice.cause);
-    share.events += slice.seqs.len() as u64;
+    share.events += slice.len() as u64;
     share.bytes += slice.bytes;
     target.take(slice)
 }

@@ -111,14 +111,19 @@ struct Removal<'a> {
 impl Target for Removal<'_> {
     fn take(&mut self, slice: Slice) -> anyhow::Result<bool> {
         let thread = self.thread;
-        if !slice.seqs.is_empty() {
+        if slice.len() > 0 {
             if slice.cause == Cause::Size {
                 let floor = thread.policy.current().floor.max(Some(slice.newest));
                 thread.policy.set_floor(floor);
             }
-            let events = slice.seqs.len() as u64;
+            let events = slice.len() as u64;
             let (done, is_done) = bounded(1);
-            let message = AdmitterIn::Retire { seqs: slice.seqs, done };
+            let message = match slice.cause {
+                Cause::Archive => {
+                    AdmitterIn::WipeArchive { parts: slice.archived, done: Some(done) }
+                }
+                Cause::Rule(_) | Cause::Size => AdmitterIn::Retire { seqs: slice.seqs, done },
+            };
             if thread.admitter.send(message).is_err() || is_done.recv().is_err() {
                 anyhow::bail!("the store takes no changes");
             }

@@ -1,6 +1,7 @@
 //! The program from outside: its commands on real stores, its exit codes, its output.
 
 mod admin;
+mod archive;
 mod beside;
 mod configuration;
 mod crash;

@@ -55,7 +55,7 @@ fn post(relay: &TestRelay, token: &str, body: &str) -> (u16, Value) {
 
 /// Gives an order as the administrator; the result.
 #[track_caller]
-fn order(relay: &TestRelay, method: &str, params: Value) -> Value {
+pub(crate) fn order(relay: &TestRelay, method: &str, params: Value) -> Value {
     let body = json!({"method": method, "params": params}).to_string();
     let (status, answer) = post(relay, &token(relay, ADMIN, &body), &body);
     assert_eq!(status, 200, "{answer}");
