@@ -178,6 +178,18 @@ pub struct ClientsConfig {
     pub bytes_per_s: Option<u64>,
     /// Bytes that may be saved up.
     pub bytes_burst: u64,
+    /// Events a second of one connection.
+    pub connection_events_per_s: Option<u64>,
+    /// Events that it may save up.
+    pub connection_events_burst: u64,
+    /// Cost of queries a second of one connection.
+    pub connection_queries_per_s: Option<u64>,
+    /// Cost of queries that it may save up.
+    pub connection_queries_burst: u64,
+    /// Bytes received a second on one connection.
+    pub connection_bytes_per_s: Option<u64>,
+    /// Bytes that it may save up.
+    pub connection_bytes_burst: u64,
     /// Proxies whose word is taken for where a client is.
     pub trusted_proxies: Vec<String>,
     /// The header in which they say it.
@@ -194,6 +206,12 @@ impl Default for ClientsConfig {
             queries_burst: 1_000,
             bytes_per_s: None,
             bytes_burst: 16 << 20,
+            connection_events_per_s: None,
+            connection_events_burst: 1_000,
+            connection_queries_per_s: None,
+            connection_queries_burst: 1_000,
+            connection_bytes_per_s: None,
+            connection_bytes_burst: 16 << 20,
             trusted_proxies: Vec::new(),
             address_header: "x-forwarded-for".to_owned(),
         }

@@ -10,7 +10,7 @@ use zeolite_reconcile::FrameLimit;
 use zeolite_session::{LoginTerms, SessionLimits};
 use zeolite_store::{Options, ScanOptions, SliceBudget, Store};
 
-use crate::clients::{ClientLimits, Clients, Proxies, Rate};
+use crate::clients::{ClientLimits, Clients, Proxies, Rate, Rates};
 use crate::config::{AuthConfig, Config};
 use crate::fanout::FanoutBounds;
 use crate::limits::{
@@ -56,15 +56,22 @@ pub(crate) fn session_limits(config: &Config) -> SessionLimits {
     limits
 }
 
-/// What the clients of one address may spend.
+/// What the clients of one address may spend, and each of their connections.
 pub(crate) fn clients(config: &Config) -> Clients {
     let clients = &config.clients;
     let rate = |per_s: Option<u64>, burst: u64| per_s.map(|per_s| Rate { per_s, burst });
     let limits = ClientLimits {
         connections_max: clients.connections_max,
-        events: rate(clients.events_per_s, clients.events_burst),
-        queries: rate(clients.queries_per_s, clients.queries_burst),
-        bytes: rate(clients.bytes_per_s, clients.bytes_burst),
+        address: Rates {
+            events: rate(clients.events_per_s, clients.events_burst),
+            queries: rate(clients.queries_per_s, clients.queries_burst),
+            bytes: rate(clients.bytes_per_s, clients.bytes_burst),
+        },
+        connection: Rates {
+            events: rate(clients.connection_events_per_s, clients.connection_events_burst),
+            queries: rate(clients.connection_queries_per_s, clients.connection_queries_burst),
+            bytes: rate(clients.connection_bytes_per_s, clients.connection_bytes_burst),
+        },
     };
     let header = HeaderName::try_from(&clients.address_header);
     let header = header.expect("the configuration was checked");

@@ -98,7 +98,7 @@ keys! {
         "What stored events may take; above it the oldest go, but for those that [[retention]] keeps."
     "store.archive" store.archive = Truth;
         "Whether replaced and deleted events are kept, where only `export --archived` finds them."
-    "store.archive_age_s_max" policy.rules.retention.archive_age_s_max = Or("any", Whole { min: 1, max: u32::MAX as u64 });
+    "store.archive_age_s_max" policy.rules.retention.archive_age_s_max = AGE;
         "Seconds since created_at that they are kept."
     "store.retention_s" store.retention_s = Whole { min: 1, max: 86_400 };
         "Seconds from one pass of retention to the next."
@@ -167,6 +167,18 @@ keys! {
         "Bytes a second that are read from it; more wait in its socket."
     "clients.bytes_burst" clients.bytes_burst = BURST;
         "Bytes that are read at once after a pause."
+    "clients.connection_events_per_s" clients.connection_events_per_s = RATE;
+        "Events a second of one connection; it spends what its address has as well."
+    "clients.connection_events_burst" clients.connection_events_burst = BURST;
+        "Events that it may send at once after a pause."
+    "clients.connection_queries_per_s" clients.connection_queries_per_s = RATE;
+        "Cost of one connection's queries a second."
+    "clients.connection_queries_burst" clients.connection_queries_burst = BURST;
+        "Cost of queries that it may ask at once after a pause."
+    "clients.connection_bytes_per_s" clients.connection_bytes_per_s = RATE;
+        "Bytes a second that are read from one connection."
+    "clients.connection_bytes_burst" clients.connection_bytes_burst = BURST;
+        "Bytes that are read from it at once after a pause."
     "clients.trusted_proxies" clients.trusted_proxies = ListOf(NETWORK);
         "Proxies whose word is taken for where a client is."
     "clients.address_header" clients.address_header = HEADER;
@@ -268,8 +280,10 @@ const MAP_STEP_BYTES: usize = 64 << 10;
 
 /// Contradictions between values that are each acceptable: the key to blame and what is wrong.
 pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
-    let Config { query, limits, store, live, policy, .. } = config;
+    let Config { query, limits, store, live, policy, clients, .. } = config;
     let unlimited = u64::MAX;
+    let is_above =
+        |one: Option<u64>, all: Option<u64>| one.zip(all).is_some_and(|(one, all)| one > all);
     let rules = [
         (
             query.default_limit.unwrap_or(unlimited) > query.max_limit.unwrap_or(unlimited),
@@ -295,6 +309,21 @@ pub(crate) fn contradictions(config: &Config) -> Vec<(&'static str, String)> {
             store.head_bytes_max > store.map_bytes,
             "store.head_bytes_max",
             "is above store.map_bytes",
+        ),
+        (
+            is_above(clients.connection_events_per_s, clients.events_per_s),
+            "clients.connection_events_per_s",
+            "is above clients.events_per_s, so no connection could reach it",
+        ),
+        (
+            is_above(clients.connection_queries_per_s, clients.queries_per_s),
+            "clients.connection_queries_per_s",
+            "is above clients.queries_per_s, so no connection could reach it",
+        ),
+        (
+            is_above(clients.connection_bytes_per_s, clients.bytes_per_s),
+            "clients.connection_bytes_per_s",
+            "is above clients.bytes_per_s, so no connection could reach it",
         ),
         (
             live.outbox_bytes_max < limits.message_bytes_max,

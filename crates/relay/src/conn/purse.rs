@@ -92,7 +92,7 @@ mod tests {
     use hyper::header::HeaderName;
 
     use super::*;
-    use crate::clients::{ClientLimits, Clients, Proxies, Rate};
+    use crate::clients::{ClientLimits, Clients, Proxies, Rate, Rates};
 
     /// More than is ever there.
     const TOO_DEAR: u64 = 1_000;
@@ -104,7 +104,8 @@ mod tests {
         let [events, queries, bytes] = [(); 3].map(|()| Counter::noop());
         let counters = OverBudget { events, queries, bytes };
         let queries = Some(Rate { per_s: 1, burst: 10 });
-        let limits = ClientLimits { queries, ..ClientLimits::default() };
+        let address = Rates { queries, ..Rates::default() };
+        let limits = ClientLimits { address, ..ClientLimits::default() };
         let header = HeaderName::from_static("x-forwarded-for");
         let clients = Clients::new(limits, Proxies::new(Vec::new(), header));
         let account = clients.enter("192.0.2.1".parse().unwrap()).unwrap();

@@ -75,6 +75,29 @@ fn an_address_publishes_from_one_budget() {
     assert_eq!(publish(&mut [&mut other], &mut factory, 10), 10);
 }
 
+/// A connection has a budget of its own within its address's: who opens more connections has more of
+/// them, until the address has spent its own.
+#[test]
+fn a_connection_publishes_from_its_own_budget_too() {
+    let relay = relay(clients(|clients| {
+        clients.events_per_s = Some(1);
+        clients.events_burst = 15;
+        clients.connection_events_per_s = Some(1);
+        clients.connection_events_burst = 6;
+    }));
+    let start = Instant::now();
+    let mut factory = Factory::new(1);
+    for (connections, saved_up) in [(1, 6), (2, 12), (3, 15), (4, 15)] {
+        let mut client = relay.client_at("127.0.0.2").unwrap();
+        publish(&mut [&mut client], &mut factory, 20);
+        let refused = relay.metric(r#"zeolite_over_budget_total{what="events"}"#);
+        check_passed(20 * connections - refused, saved_up, 1, start);
+    }
+    let mut other = relay.client_at("127.0.0.3").unwrap();
+    let accepted = publish(&mut [&mut other], &mut factory, 20);
+    check_passed(accepted, 6, 1, start);
+}
+
 /// An event beyond the budget is refused before it is read, under the id that it claims: whether it
 /// is one does not matter then. What is malformed costs as much as what is not.
 #[test]
