@@ -22,13 +22,15 @@ mod network;
 mod plugin;
 mod query_cost;
 mod retention;
+mod role_notices;
+mod roles;
 mod rules;
 mod work;
 
 pub use budget::Budget;
 pub use http_auth::{HttpAuthFault, HttpRequest, read_http_auth};
 pub use kind_ranges::{KindRange, KindRangeError, KindRanges};
-pub use management::{Change, Command, CommandError, METHODS};
+pub use management::{Change, Command, CommandError, METHODS, Refusal};
 pub use moderation::{Moderation, Noted};
 pub use network::{Network, NetworkError, client_group};
 pub use plugin::{
@@ -37,5 +39,7 @@ pub use plugin::{
 };
 pub use query_cost::{RECONCILE_COST, count_cost, query_cost};
 pub use retention::{Fate, Retention, RetentionRule, SizePlan, SizeStep, is_always_kept};
+pub use role_notices::{Notice, PublishedRoles, Tags, Topic};
+pub use roles::{Role, RoleFault, Roles};
 pub use rules::{KindRule, Policy, Rules};
 pub use work::{difficulty, promised_difficulty};

@@ -25,3 +25,20 @@ pub(crate) const RETENTION_SLACK_FRACTION: u64 = 16;
 /// The part of a store's bound that must be free before events are taken again that are as old as
 /// those that went: a quarter, four times what a pass frees.
 pub(crate) const RETENTION_FLOOR_FRACTION: u64 = 4;
+
+/// Roles, at most 1.5 kB each: what is said of all of them takes 150 kB in memory and in the file.
+pub(crate) const ROLES_MAX: usize = 100;
+
+/// Times that a role is given to somebody. One event lists them all: 150 bytes each with the longest
+/// id, 215 if all of it must be escaped, make 430 kB at most, which fits into the largest message by
+/// default (512 kB); 2,000 tags, into the 5,000 that events may have by default.
+pub(crate) const ASSIGNMENTS_MAX: usize = 2_000;
+
+/// Bytes of a role's id: a key in hex, or any shorter name.
+pub(crate) const ROLE_ID_BYTES_MAX: usize = 64;
+
+/// Bytes of a role's label, a few words.
+pub(crate) const ROLE_LABEL_BYTES_MAX: usize = 256;
+
+/// Bytes of a role's description, a paragraph.
+pub(crate) const ROLE_DESCRIPTION_BYTES_MAX: usize = 1_024;

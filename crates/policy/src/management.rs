@@ -1,15 +1,18 @@
 //! The methods of NIP-86: read from JSON, carried out on [`Moderation`].
 
+mod params;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use zeolite_proto::{EventId, Kind, PubKey};
 
-use crate::limits::REASON_BYTES_MAX;
+use self::params::Params;
 use crate::moderation::Moderation;
 use crate::network::Network;
+use crate::roles::{Role, RoleFault};
 
 /// Every method, in the order of the NIP. `supportedmethods` lists the others (R86-04).
-pub const METHODS: [&str; 20] = [
+pub const METHODS: [&str; 25] = [
     "supportedmethods",
     "banpubkey",
     "unbanpubkey",
@@ -17,6 +20,11 @@ pub const METHODS: [&str; 20] = [
     "allowpubkey",
     "unallowpubkey",
     "listallowedpubkeys",
+    "createrole",
+    "editrole",
+    "deleterole",
+    "assignrole",
+    "unassignrole",
     "listeventsneedingmoderation",
     "allowevent",
     "banevent",
@@ -49,6 +57,16 @@ pub enum Command {
     UnallowPubkey(PubKey),
     /// Who is allowed.
     ListAllowedPubkeys,
+    /// A new role, of this id.
+    CreateRole(String, Role),
+    /// All that is said of a role, anew.
+    EditRole(String, Role),
+    /// The role goes, also from those who have it.
+    DeleteRole(String),
+    /// Gives a role to somebody.
+    AssignRole(PubKey, String),
+    /// Takes a role from somebody.
+    UnassignRole(PubKey, String),
     /// What users reported (kind 1984) and nobody decided on.
     ListEventsNeedingModeration,
     /// The event may stay; takes a ban back.
@@ -99,13 +117,29 @@ pub enum CommandError {
     },
 }
 
+/// Why a command is not carried out; then nothing has changed. The text goes to the administrator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Only the store knows the answer.
+    #[error("this method is not carried out here")]
+    NeedsStore,
+    /// What stands against it among the roles.
+    #[error(transparent)]
+    Role(#[from] RoleFault),
+    /// Who may not write is no member.
+    #[error("{0} is banned; unbanpubkey takes the ban back")]
+    Banned(PubKey),
+}
+
 /// What a command asks of the rest of the relay, beside the new [`Moderation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Remove this event from the store.
     RemoveEvent(EventId),
-    /// This author's events may be removed from the store.
+    /// This author's events may be removed from the store, and it has no role.
     BannedAuthor(PubKey),
+    /// The roles, or those who have them, are others.
+    Roles,
     /// Close the connections from there.
     Disconnect(Network),
     /// The information document is another.
@@ -130,14 +164,14 @@ impl Command {
     }
 
     /// Carries the command out on the lists: the `result` to answer, and what else is to be done.
-    /// `None` for what only the store knows.
-    pub fn apply(self, state: &mut Moderation) -> Option<(Value, Option<Change>)> {
+    pub fn apply(self, state: &mut Moderation) -> Result<(Value, Option<Change>), Refusal> {
         if let Some(list) = self.list(state) {
-            return Some((list, None));
+            return Ok((list, None));
         }
         let change = match self {
             Self::BanPubkey(key, reason) => {
                 state.allowed_pubkeys.remove(&key);
+                state.roles.strip(&key);
                 state.banned_pubkeys.insert(key, reason);
                 Some(Change::BannedAuthor(key))
             }
@@ -154,6 +188,14 @@ impl Command {
                 state.allowed_pubkeys.remove(&key);
                 None
             }
+            Self::CreateRole(id, role) => change_roles(state.roles.create(id, role))?,
+            Self::EditRole(id, role) => change_roles(state.roles.edit(id, role))?,
+            Self::DeleteRole(id) => change_roles(state.roles.delete(id))?,
+            Self::AssignRole(key, _) if state.is_pubkey_banned(&key) => {
+                return Err(Refusal::Banned(key));
+            }
+            Self::AssignRole(key, id) => change_roles(state.roles.assign(key, id))?,
+            Self::UnassignRole(key, id) => change_roles(state.roles.unassign(key, id))?,
             Self::AllowEvent(id, reason) => {
                 state.banned_events.remove(&id);
                 state.allowed_events.insert(id, reason);
@@ -185,9 +227,9 @@ impl Command {
                 state.blocked_networks.remove(&network);
                 None
             }
-            _ => return None,
+            _ => return Err(Refusal::NeedsStore),
         };
-        Some((json!(true), change))
+        Ok((json!(true), change))
     }
 
     /// What a command answers that only asks.
@@ -211,6 +253,10 @@ fn change_text(text: &mut Option<String>, new: String) -> Option<Change> {
     Some(Change::Document)
 }
 
+fn change_roles(done: Result<(), RoleFault>) -> Result<Option<Change>, RoleFault> {
+    done.map(|()| Some(Change::Roles))
+}
+
 fn entries<K: ToString>(name: &str, list: &std::collections::BTreeMap<K, String>) -> Value {
     let entry = |(key, reason): (&K, &String)| match reason.as_str() {
         "" => json!({ name: key.to_string() }),
@@ -219,87 +265,10 @@ fn entries<K: ToString>(name: &str, list: &std::collections::BTreeMap<K, String>
     list.iter().map(entry).collect()
 }
 
-/// The parameters of one request.
-struct Params<'a> {
-    method: &'a str,
-    values: &'a [Value],
-}
-
-impl Params<'_> {
-    fn command(&self) -> Result<Command, CommandError> {
-        Ok(match self.method {
-            "supportedmethods" => Command::SupportedMethods,
-            "banpubkey" => Command::BanPubkey(self.pubkey()?, self.reason()),
-            "unbanpubkey" => Command::UnbanPubkey(self.pubkey()?),
-            "listbannedpubkeys" => Command::ListBannedPubkeys,
-            "allowpubkey" => Command::AllowPubkey(self.pubkey()?, self.reason()),
-            "unallowpubkey" => Command::UnallowPubkey(self.pubkey()?),
-            "listallowedpubkeys" => Command::ListAllowedPubkeys,
-            "listeventsneedingmoderation" => Command::ListEventsNeedingModeration,
-            "allowevent" => Command::AllowEvent(self.event()?, self.reason()),
-            "banevent" => Command::BanEvent(self.event()?, self.reason()),
-            "listbannedevents" => Command::ListBannedEvents,
-            "changerelayname" => Command::ChangeRelayName(self.text()?),
-            "changerelaydescription" => Command::ChangeRelayDescription(self.text()?),
-            "changerelayicon" => Command::ChangeRelayIcon(self.text()?),
-            "allowkind" => Command::AllowKind(self.kind()?),
-            "disallowkind" => Command::DisallowKind(self.kind()?),
-            "listallowedkinds" => Command::ListAllowedKinds,
-            "blockip" => Command::BlockIp(self.network()?, self.reason()),
-            "unblockip" => Command::UnblockIp(self.network()?),
-            "listblockedips" => Command::ListBlockedIps,
-            other => return Err(CommandError::UnknownMethod(shortened(other))),
-        })
-    }
-
-    fn first<T>(
-        &self,
-        expected: &'static str,
-        read: impl Fn(&Value) -> Option<T>,
-    ) -> Result<T, CommandError> {
-        let wrong = || CommandError::Parameter { method: self.method.to_owned(), at: 1, expected };
-        self.values.first().and_then(read).ok_or_else(wrong)
-    }
-
-    fn pubkey(&self) -> Result<PubKey, CommandError> {
-        self.first("a public key in 64 lower-case hex digits", |value| {
-            PubKey::from_hex(value.as_str()?).ok()
-        })
-    }
-
-    fn event(&self) -> Result<EventId, CommandError> {
-        self.first("an event id in 64 lower-case hex digits", |value| {
-            EventId::from_hex(value.as_str()?).ok()
-        })
-    }
-
-    fn kind(&self) -> Result<Kind, CommandError> {
-        self.first("a kind, 0 to 65535", |value| Some(Kind(value.as_u64()?.try_into().ok()?)))
-    }
-
-    fn network(&self) -> Result<Network, CommandError> {
-        self.first("an IP address, or a range such as 192.0.2.0/24", |value| {
-            value.as_str()?.parse().ok()
-        })
-    }
-
-    fn text(&self) -> Result<String, CommandError> {
-        self.first("a text", |value| Some(value.as_str()?.to_owned()))
-    }
-
-    /// The optional second parameter.
-    fn reason(&self) -> String {
-        self.values.get(1).and_then(Value::as_str).map(shortened).unwrap_or_default()
-    }
-}
-
-fn shortened(text: &str) -> String {
-    text[..text.floor_char_boundary(REASON_BYTES_MAX)].to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::REASON_BYTES_MAX;
 
     fn key() -> String {
         "ab".repeat(32)
@@ -308,8 +277,10 @@ mod tests {
     /// A request and its result, or the words of the refusal; in one go, on one state.
     fn check(state: &mut Moderation, method: &str, params: &Value, expected: Result<Value, &str>) {
         let body = json!({ "method": method, "params": params }).to_string();
-        let result = Command::parse(body.as_bytes()).map_err(|error| error.to_string());
-        let result = result.map(|command| command.apply(state).expect("no store is needed").0);
+        let command = Command::parse(body.as_bytes()).map_err(|error| error.to_string());
+        let result = command.and_then(|command| {
+            command.apply(state).map(|(result, _)| result).map_err(|refusal| refusal.to_string())
+        });
         assert_eq!(result, expected.map_err(str::to_owned), "{body}");
     }
 
@@ -345,16 +316,104 @@ mod tests {
         assert_eq!(state.relay_name(), Some("new"));
     }
 
+    /// R86-03: what is said of a role, in the order of the NIP; what it leaves open is taken in more
+    /// than one form.
+    #[test]
+    fn roles_are_read_leniently() {
+        let moderator = || Role {
+            label: "Moderator".into(),
+            description: "keeps order".into(),
+            color: Some(37),
+            order: Some(-1),
+        };
+        let bare = || Role::default();
+        let long_label = format!("{}x", "é".repeat(127));
+        for (params, expected) in [
+            (json!(["r", "Moderator", "keeps order", 37, -1]), Ok(moderator())),
+            (json!(["r", "Moderator", "keeps order", "37", "-1"]), Ok(moderator())),
+            (json!(["r", "", null, "", null]), Ok(bare())),
+            (json!(["r"]), Ok(bare())),
+            (json!(["r", "", "", 360]), Ok(Role { color: Some(360), ..bare() })),
+            (json!(["r", &long_label]), Ok(Role { label: long_label.clone(), ..bare() })),
+            (json!([]), Err("1 must be a role's id, 1 to 64 bytes of text without line breaks")),
+            (json!([""]), Err("1 must be a role's id, 1 to 64 bytes of text without line breaks")),
+            (json!([7]), Err("1 must be a role's id, 1 to 64 bytes of text without line breaks")),
+            (
+                json!(["a\nb"]),
+                Err("1 must be a role's id, 1 to 64 bytes of text without line breaks"),
+            ),
+            (
+                json!(["x".repeat(65)]),
+                Err("1 must be a role's id, 1 to 64 bytes of text without line breaks"),
+            ),
+            (json!(["r", 7]), Err("2 must be a label, a text of at most 256 bytes")),
+            (json!(["r", "é".repeat(129)]), Err("2 must be a label, a text of at most 256 bytes")),
+            (
+                json!(["r", "", "x".repeat(1_025)]),
+                Err("3 must be a description, a text of at most 1024 bytes"),
+            ),
+            (json!(["r", "", "", 361]), Err("4 must be a color, the hue from 0 to 360")),
+            (json!(["r", "", "", "red"]), Err("4 must be a color, the hue from 0 to 360")),
+            (json!(["r", "", "", 37.5]), Err("4 must be a color, the hue from 0 to 360")),
+            (json!(["r", "", "", 37, "first"]), Err("5 must be an order, a whole number")),
+        ] {
+            for (method, command) in [
+                ("createrole", Command::CreateRole as fn(String, Role) -> Command),
+                ("editrole", Command::EditRole),
+            ] {
+                let body = json!({ "method": method, "params": params }).to_string();
+                let found = Command::parse(body.as_bytes()).map_err(|error| error.to_string());
+                let expected = expected.clone().map(|role| command("r".into(), role));
+                let words = |words: &str| format!("{method}: parameter {words}");
+                assert_eq!(found, expected.map_err(words), "{body}");
+            }
+        }
+    }
+
+    /// R86-03: the methods of roles on one state; what goes wrong tells what to do.
+    #[test]
+    fn roles_are_managed() {
+        let state = &mut Moderation::default();
+        let no_role = Err("there is no role \"r\"; createrole makes one");
+        let banned = format!("{} is banned; unbanpubkey takes the ban back", key());
+        let id_wanted = "assignrole: parameter 2 must be a role's id, 1 to 64 bytes of text without line breaks";
+        let done = || Ok(json!(true));
+        for (method, params, expected) in [
+            ("editrole", json!(["r"]), no_role.clone()),
+            ("deleterole", json!(["r"]), no_role.clone()),
+            ("assignrole", json!([key(), "r"]), no_role.clone()),
+            ("unassignrole", json!([key(), "r"]), no_role),
+            ("createrole", json!(["r", "Moderator"]), done()),
+            (
+                "createrole",
+                json!(["r", "Moderator"]),
+                Err("there is a role \"r\" already; editrole changes it"),
+            ),
+            ("editrole", json!(["r", "Mod"]), done()),
+            ("assignrole", json!([key()]), Err(id_wanted)),
+            ("assignrole", json!([key(), "r"]), done()),
+            ("unassignrole", json!([key(), "r"]), done()),
+            ("assignrole", json!([key(), "r"]), done()),
+            ("banpubkey", json!([key()]), done()),
+            ("assignrole", json!([key(), "r"]), Err(&banned)),
+        ] {
+            check(state, method, &params, expected);
+        }
+        assert!(state.roles.of_member.is_empty(), "who is banned has no role");
+        assert_eq!(state.roles.by_id["r"].label, "Mod");
+        check(state, "deleterole", &json!(["r"]), done());
+        assert!(state.roles().is_empty());
+    }
+
     /// Every method that is announced is understood, with the parameters of its kind.
     #[test]
     fn announced_methods_are_understood() {
         for method in METHODS {
-            let understood = [json!([]), json!([key()]), json!([1]), json!(["192.0.2.1"])]
-                .into_iter()
-                .any(|params| {
-                    let body = json!({ "method": method, "params": params }).to_string();
-                    Command::parse(body.as_bytes()).is_ok()
-                });
+            let texts = [json!([]), json!([key()]), json!(["192.0.2.1"]), json!([key(), "mod"])];
+            let understood = [json!([1])].into_iter().chain(texts).any(|params| {
+                let body = json!({ "method": method, "params": params }).to_string();
+                Command::parse(body.as_bytes()).is_ok()
+            });
             assert!(understood, "{method}");
         }
     }
@@ -415,9 +474,11 @@ mod tests {
             (Command::AllowEvent(id, String::new()), None),
             (Command::BlockIp(network, String::new()), Some(Change::Disconnect(network))),
             (Command::ChangeRelayIcon("https://a".into()), Some(Change::Document)),
+            (Command::CreateRole("mod".into(), Role::default()), Some(Change::Roles)),
         ] {
-            assert_eq!(command.apply(state), Some((json!(true), change)));
+            assert_eq!(command.apply(state), Ok((json!(true), change)));
         }
-        assert_eq!(Command::ListEventsNeedingModeration.apply(state), None, "the store knows");
+        let only_store_knows = Command::ListEventsNeedingModeration.apply(state);
+        assert_eq!(only_store_knows, Err(Refusal::NeedsStore));
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeolite_proto::{EventId, Kind, PubKey};
 
 use crate::network::Network;
+use crate::roles::{Role, Roles};
 
 /// Lists and texts that can be changed while the relay runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub struct Moderation {
     pub(crate) allowed_kinds: BTreeSet<Kind>,
     pub(crate) disallowed_kinds: BTreeSet<Kind>,
     pub(crate) blocked_networks: BTreeMap<Network, String>,
+    pub(crate) roles: Roles,
     pub(crate) relay_name: Option<String>,
     pub(crate) relay_description: Option<String>,
     pub(crate) relay_icon: Option<String>,
@@ -59,6 +61,11 @@ impl Moderation {
     pub fn blocked_because(&self, address: IpAddr) -> Option<&str> {
         let mut ranges = self.blocked_networks.iter();
         ranges.find(|(range, _)| range.contains(address)).map(|(_, reason)| reason.as_str())
+    }
+
+    /// The roles, and who has them.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
     }
 
     /// The relay's name, if it was changed.
@@ -112,6 +119,12 @@ struct Saved {
     allowed_kinds: Vec<u16>,
     disallowed_kinds: Vec<u16>,
     blocked_networks: Vec<Noted>,
+    // Without roles the file is one that versions before them can read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    roles: BTreeMap<String, Role>,
+    /// The roles of each member, by its key in hex.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    members: BTreeMap<String, BTreeSet<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     relay_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,6 +143,8 @@ impl From<&Moderation> for Saved {
             allowed_kinds: state.allowed_kinds.iter().map(|kind| kind.0).collect(),
             disallowed_kinds: state.disallowed_kinds.iter().map(|kind| kind.0).collect(),
             blocked_networks: noted(&state.blocked_networks),
+            roles: state.roles.by_id.clone(),
+            members: hex_keys(&state.roles.of_member),
             relay_name: state.relay_name.clone(),
             relay_description: state.relay_description.clone(),
             relay_icon: state.relay_icon.clone(),
@@ -150,6 +165,7 @@ impl TryFrom<Saved> for Moderation {
             allowed_kinds: kinds(saved.allowed_kinds),
             disallowed_kinds: kinds(saved.disallowed_kinds),
             blocked_networks: read(saved.blocked_networks, str::parse)?,
+            roles: read_roles(saved.roles, saved.members)?,
             relay_name: saved.relay_name,
             relay_description: saved.relay_description,
             relay_icon: saved.relay_icon,
@@ -160,6 +176,27 @@ impl TryFrom<Saved> for Moderation {
 fn noted<K: ToString>(entries: &BTreeMap<K, String>) -> Vec<Noted> {
     let entries = entries.iter();
     entries.map(|(key, reason)| Noted { what: key.to_string(), reason: reason.clone() }).collect()
+}
+
+fn hex_keys(members: &BTreeMap<PubKey, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    members.iter().map(|(key, roles)| (key.to_string(), roles.clone())).collect()
+}
+
+fn read_roles(
+    by_id: BTreeMap<String, Role>,
+    members: BTreeMap<String, BTreeSet<String>>,
+) -> Result<Roles, String> {
+    let mut of_member = BTreeMap::new();
+    for (key, roles) in members {
+        let member = PubKey::from_hex(&key).map_err(|error| format!("{key:?}: {error}"))?;
+        if let Some(id) = roles.iter().find(|id| !by_id.contains_key(*id)) {
+            return Err(format!("{key} has the role {id:?}, which is not there"));
+        }
+        if !roles.is_empty() {
+            of_member.insert(member, roles);
+        }
+    }
+    Ok(Roles { by_id, of_member })
 }
 
 fn read<K: Ord, E: std::fmt::Display>(
@@ -190,12 +227,28 @@ mod tests {
             allowed_kinds: [Kind(30_023)].into(),
             disallowed_kinds: [Kind(7), Kind(9735)].into(),
             blocked_networks: [("192.0.2.0/24".parse().expect("a range"), "flood".into())].into(),
+            roles: Roles {
+                by_id: [
+                    ("mod".into(), Role { color: Some(360), order: Some(-3), ..Role::default() }),
+                    ("\"".into(), Role { label: "L".into(), ..Role::default() }),
+                ]
+                .into(),
+                of_member: [(key(6), ["mod".into(), "\"".into()].into())].into(),
+            },
             relay_name: Some("näme".into()),
             relay_description: None,
             relay_icon: Some(String::new()),
         };
         assert_eq!(Moderation::from_json(&state.to_json()).expect("its own form"), state);
         assert_eq!(Moderation::from_json("{}").expect("empty"), Moderation::default());
+    }
+
+    /// A version that knows no roles reads the file of a relay that has none.
+    #[test]
+    fn the_file_without_roles_is_the_old_one() {
+        let members: serde_json::Map<_, _> =
+            serde_json::from_str(&Moderation::default().to_json()).expect("JSON");
+        assert!(!members.contains_key("roles") && !members.contains_key("members"));
     }
 
     /// A file that was edited wrongly, or written by a later version, is not half read.
@@ -208,6 +261,9 @@ mod tests {
             r#"{"blocked_networks":[{"what":"192.0.2.1/24"}]}"#,
             r#"{"allowed_kinds":[70000]}"#,
             r#"{"banned_words":[]}"#,
+            r#"{"roles":{"mod":{"label":"","rank":1}}}"#,
+            r#"{"members":{"abc":[]}}"#,
+            &format!(r#"{{"members":{{"{}":["mod"]}}}}"#, "ab".repeat(32)),
         ] {
             assert!(Moderation::from_json(json).is_err(), "{json}");
         }

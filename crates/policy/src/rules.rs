@@ -200,7 +200,7 @@ mod tests {
     fn check(rules: Rules, commands: Vec<Command>, cases: &[Case]) {
         let mut moderation = Moderation::default();
         for command in commands {
-            assert!(command.apply(&mut moderation).is_some());
+            assert!(command.apply(&mut moderation).is_ok());
         }
         let policy =
             Policy { rules: rules.into(), moderation: moderation.into(), ..Policy::default() };

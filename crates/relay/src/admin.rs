@@ -3,7 +3,8 @@
 //! ```text
 //! POST / -> authorisation (kind, time, URL, method, body, signature, unused, an administrator's)
 //!        -> command -> PolicyCell (in force and on disk) -> what else follows: events go,
-//!                                                           connections are closed
+//!                                                           connections are closed,
+//!                                                           roles are published
 //! ```
 
 mod authority;
@@ -22,6 +23,7 @@ use removal::Remover;
 
 use crate::clock;
 use crate::config::Config;
+use crate::herald::Herald;
 use crate::hub::Hub;
 use crate::inbox::AdmitterIn;
 
@@ -34,6 +36,7 @@ pub(crate) struct Admin {
     store: Store,
     authority: Authority,
     remover: Remover,
+    herald: Arc<Herald>,
 }
 
 /// What is answered to a request.
@@ -52,13 +55,15 @@ impl Admin {
         hub: Arc<Hub>,
         store: Store,
         admitter: crossbeam_channel::Sender<AdmitterIn>,
+        herald: Arc<Herald>,
     ) -> Option<Self> {
         let keys = config.admin.pubkeys.clone();
         if keys.is_empty() {
             return None;
         }
         let authority = Authority::new(keys, own_urls);
-        Some(Self { hub, remover: Remover::new(store.clone(), admitter), store, authority })
+        let remover = Remover::new(store.clone(), admitter);
+        Some(Self { hub, store, authority, remover, herald })
     }
 
     /// What was decided so far.
@@ -74,7 +79,8 @@ impl Admin {
                     tracing::info!(%admin, request = shortened(body), "administration");
                     answer(StatusCode::OK, &json!({ "result": result }), changes_document)
                 }
-                Err(error) => answer(StatusCode::OK, &json!({ "error": error }), false),
+                // What failed may have failed halfway.
+                Err(error) => answer(StatusCode::OK, &json!({ "error": error }), true),
             },
             Err((status, why)) => answer(status, &json!({ "error": why }), false),
         }
@@ -90,16 +96,30 @@ impl Admin {
         }
         let applied = self.hub.policy.change(|state| command.apply(state));
         let applied = applied.map_err(|error| format!("the decision was not written: {error}"))?;
-        let (result, change) = applied.ok_or("this method is not carried out here")?;
+        let (result, change) = applied.map_err(|refusal| refusal.to_string())?;
         match &change {
             Some(Change::RemoveEvent(id)) => self.remover.event(*id),
-            Some(Change::BannedAuthor(author)) => self.remover.author(*author),
+            Some(Change::BannedAuthor(author)) => {
+                self.remover.author(*author);
+                self.publish_roles()?;
+            }
+            Some(Change::Roles) => self.publish_roles()?,
             Some(Change::Disconnect(network)) => {
                 self.hub.registry.close_where(|peer| network.contains(peer), "blocked");
             }
             Some(Change::Document) | None => {}
         }
-        Ok((result, change == Some(Change::Document)))
+        // With the first role the relay gets a key, which the document shows.
+        Ok((result, matches!(change, Some(Change::Document | Change::Roles))))
+    }
+
+    fn publish_roles(&self) -> Result<(), String> {
+        self.herald.publish().map_err(|error| {
+            tracing::error!("the roles are not published: {error:#}");
+            format!(
+                "decided, but not published yet, which is tried again within the hour: {error:#}"
+            )
+        })
     }
 }
 

@@ -159,13 +159,21 @@ Methods:
   allowkind N               disallowkind N     listallowedkinds
   blockip RANGE [REASON]    unblockip RANGE    listblockedips
   changerelayname TEXT      changerelaydescription TEXT            changerelayicon URL
+  createrole ID [LABEL [DESCRIPTION [COLOR [ORDER]]]]              deleterole ID
+  editrole ID [LABEL [DESCRIPTION [COLOR [ORDER]]]]
+  assignrole KEY ID         unassignrole KEY ID
+
+A role is a word about a member, with a COLOR (a hue, 0 to 360) and an ORDER (a whole number) for
+clients to show it by; '' leaves one out. The relay publishes all roles, and who has them, under a key of
+its own (NIP-43).
 
 The relay must name your public key in its setting admin.pubkeys. The secret key, 64 hex digits or
 nsec1..., is read from the file named by --key, which only you may read (chmod 600), or from the environment variable ZEOLITE_ADMIN_KEY; it signs the
 order and is sent nowhere. --url must be a URL that the relay calls its own (relay.urls).
 
 Example:
-  zeolite-relay admin --url wss://relay.example --key ./admin.key banpubkey 3bf0...fa4 'spam'";
+  zeolite-relay admin --url wss://relay.example --key ./admin.key banpubkey 3bf0...fa4 'spam'
+  zeolite-relay admin --url wss://relay.example --key ./admin.key createrole mod 'Moderator' '' 200";
 
 /// Which order, and to whom.
 #[derive(Args, Debug)]
@@ -174,7 +182,7 @@ pub struct AdminArgs {
     #[arg(value_name = "METHOD")]
     pub method: String,
     /// What it is about
-    #[arg(value_name = "PARAM")]
+    #[arg(value_name = "PARAM", allow_negative_numbers = true)]
     pub params: Vec<String>,
     /// The relay's ws:// or wss:// URL
     #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:7447")]

@@ -58,7 +58,7 @@ impl Core {
         &self.threads().store
     }
 
-    /// To remove events.
+    /// To remove events, and to publish the relay's own.
     pub(crate) fn admitter(&self) -> &crossbeam_channel::Sender<AdmitterIn> {
         &self.threads().admitter
     }

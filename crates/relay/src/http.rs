@@ -18,11 +18,13 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use zeolite_policy::Moderation;
+use zeolite_proto::PubKey;
 
 use crate::admin::Admin;
 use crate::clients::Visitor;
 use crate::config::Config;
 use crate::conn;
+use crate::herald::Herald;
 use crate::hub::Hub;
 use crate::limits::{ADMIN_BODY_BYTES_MAX, HTTP_BUFFER_BYTES_MAX};
 use crate::login::LoginDesk;
@@ -41,6 +43,8 @@ pub(crate) struct Site {
     admin: Option<Admin>,
     /// Who clients can show to be.
     logins: Arc<LoginDesk>,
+    /// Whose key is the relay's own.
+    herald: Arc<Herald>,
 }
 
 /// What the configuration, and what administrators changed of it, says to people.
@@ -50,8 +54,9 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(config: &Config) -> Self {
-        Self { document: nip11::document(config).into(), landing: landing::page(config).into() }
+    fn new(config: &Config, own_key: Option<PubKey>) -> Self {
+        let document = nip11::document(config, own_key).into();
+        Self { document, landing: landing::page(config).into() }
     }
 }
 
@@ -62,10 +67,11 @@ impl Site {
         mirrors: Vec<MirrorStatus>,
         admin: Option<Admin>,
         logins: Arc<LoginDesk>,
+        herald: Arc<Herald>,
     ) -> Self {
         let handshake_max = Duration::from_secs(config.server.handshake_s_max);
-        let pages = ArcSwap::from_pointee(Pages::new(&config));
-        let site = Self { config, pages, handshake_max, mirrors, admin, logins };
+        let pages = ArcSwap::from_pointee(Pages::new(&config, herald.pubkey()));
+        let site = Self { config, pages, handshake_max, mirrors, admin, logins, herald };
         site.refresh(moderation);
         site
     }
@@ -83,7 +89,7 @@ impl Site {
                 *text = Some(change.to_owned()).filter(|text| !text.is_empty());
             }
         }
-        self.pages.store(Arc::new(Pages::new(&config)));
+        self.pages.store(Arc::new(Pages::new(&config, self.herald.pubkey())));
     }
 
     /// The page as it is at this moment.

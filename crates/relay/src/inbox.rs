@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use zeolite_proto::{Event, Seq, Timestamp};
+use zeolite_proto::{Event, Seq, Timestamp, Verified};
 use zeolite_session::SubKey;
 use zeolite_store::{ArchivePart, PendingBatch};
 
@@ -76,6 +76,14 @@ pub enum AdmitterIn {
         parts: Vec<ArchivePart>,
         /// Has room for one; nobody if nobody asks.
         done: Option<Sender<()>>,
+    },
+    /// The relay's own events. No policy stands against them, and they wait for no slice that a policy
+    /// program holds.
+    Own {
+        /// What to store.
+        events: Vec<Verified<Event>>,
+        /// Has room for one. Is told when all of it is on disk; dropped if it never will be.
+        done: Sender<()>,
     },
     /// Remove what NIP-40 says is over.
     Expire(Timestamp),

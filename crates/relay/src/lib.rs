@@ -22,6 +22,7 @@ pub mod clients;
 pub mod conn;
 mod descriptors;
 pub mod frames;
+mod herald;
 mod http;
 mod hub;
 mod landing;

@@ -115,6 +115,11 @@ pub const REPORTS_READ_MAX: u64 = 5_000;
 /// Bytes of an administrator's request.
 pub const ADMIN_BODY_BYTES_MAX: usize = 1 << 20;
 
+/// How often what the relay published about its roles is compared with what they are: what retention
+/// removed, or a full store refused, is there again within the hour. A comparison reads at most a
+/// hundred events.
+pub const HERALD_PERIOD: Duration = Duration::from_secs(60 * 60);
+
 /// Checked slices that wait for the policy program's thread. More wait in the verifiers' queue.
 pub const PLUGIN_INBOX_SLICES: usize = 8;
 

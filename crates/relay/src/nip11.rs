@@ -1,12 +1,16 @@
 //! The information document of NIP-11, derived from the running configuration.
 
 use serde::Serialize;
-use zeolite_proto::Kind;
 use zeolite_proto::limits::SUB_ID_CHARS_MAX;
+use zeolite_proto::{Kind, PubKey};
 
 use crate::config::Config;
 
 /// What this relay does for clients, whatever its configuration.
+///
+/// Roles and members are told as NIP-43 says, but 43 is not listed: it would tell clients that they
+/// can ask here to be let in (kinds 28934 to 28936), and nobody would answer as the NIP demands.
+/// `self` is enough to find what is told.
 const SUPPORTED_NIPS: [u16; 10] = [1, 2, 9, 11, 40, 42, 45, 62, 67, 70];
 
 /// What can be switched off is not listed then (R11-08).
@@ -39,6 +43,8 @@ struct Document<'a> {
     icon: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pubkey: Option<&'a str>,
+    #[serde(rename = "self", skip_serializing_if = "Option::is_none")]
+    own_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     contact: Option<&'a str>,
     supported_nips: Vec<u16>,
@@ -69,8 +75,8 @@ struct Limitation {
     default_limit: Option<u64>,
 }
 
-/// The document as JSON.
-pub(crate) fn document(config: &Config) -> String {
+/// The document as JSON. `own_key` is the relay's own, once it has one.
+pub(crate) fn document(config: &Config, own_key: Option<PubKey>) -> String {
     let Config { relay, limits, query, .. } = config;
     let rules = &config.policy.rules;
     let document = Document {
@@ -78,6 +84,7 @@ pub(crate) fn document(config: &Config) -> String {
         description: relay.description.as_deref(),
         icon: relay.icon.as_deref(),
         pubkey: relay.pubkey.as_deref(),
+        own_key: own_key.map(|key| key.to_string()),
         contact: relay.contact.as_deref(),
         supported_nips: supported_nips(config),
         software: env!("CARGO_PKG_REPOSITORY"),
@@ -155,7 +162,7 @@ mod tests {
         config.query.max_limit = Some(321);
         config.query.default_limit = None;
         config.relay.name = Some("a \"name\"".to_owned());
-        let document: Value = serde_json::from_str(&document(&config)).unwrap();
+        let document: Value = serde_json::from_str(&document(&config, None)).unwrap();
         assert_eq!(
             document["limitation"],
             json!({
@@ -178,9 +185,12 @@ mod tests {
         config.negentropy.enabled = false;
         config.auth.gated_kinds.clear();
         config.auth.is_required = true;
-        let off: Value = serde_json::from_str(&super::document(&config)).unwrap();
+        let off: Value =
+            serde_json::from_str(&super::document(&config, Some(PubKey([7; 32])))).unwrap();
         assert_eq!(off["supported_nips"], json!([1, 2, 9, 11, 40, 42, 45, 62, 67, 70]));
         assert_eq!(off["limitation"]["auth_required"], true);
+        assert_eq!(off["self"], "07".repeat(32));
+        assert!(document.get("self").is_none());
         assert!(document.get("description").is_none() && document.get("pubkey").is_none());
         assert!(document["software"].as_str().unwrap().starts_with("https://"));
     }

@@ -83,12 +83,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let open = || PolicyCell::open(&Rules::default(), dir.path()).unwrap();
         let cell = open();
-        cell.change(|state| Command::ListBannedPubkeys.apply(state)).unwrap();
+        cell.change(|state| Command::ListBannedPubkeys.apply(state)).unwrap().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         let key = PubKey([7; 32]);
-        cell.change(|state| Command::BanPubkey(key, "spam".into()).apply(state)).unwrap();
+        cell.change(|state| Command::BanPubkey(key, "spam".into()).apply(state)).unwrap().unwrap();
         assert!(cell.current().moderation.is_pubkey_banned(&key));
-        cell.change(|state| Command::DisallowKind(Kind(7)).apply(state)).unwrap();
+        cell.change(|state| Command::DisallowKind(Kind(7)).apply(state)).unwrap().unwrap();
         let moderation = &open().current().moderation.clone();
         assert!(moderation.is_pubkey_banned(&key) && moderation.is_kind_disallowed(Kind(7)));
     }

@@ -1,10 +1,10 @@
-//! A secret key: read from where only its owner reads, and used to sign events of our own. It is
-//! never printed, and no message names any of it.
+//! A secret key: read from where only its owner reads, or made there, and used to sign events of our
+//! own. It is never printed, and no message names any of it.
 
 mod nsec;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -13,9 +13,10 @@ use k256::schnorr::SigningKey;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zeolite_mirror::{Login, SignsLogins};
-use zeolite_proto::{EventId, Kind, Timestamp};
+use zeolite_proto::{EventId, Kind, PubKey, Timestamp};
 
 use crate::clock;
+use crate::replace_file::replace_private_file;
 
 /// The longest file that may hold a key: 64 hex digits or `nsec1` and 58 letters, and blanks.
 const FILE_BYTES_MAX: u64 = 1 << 10;
@@ -46,9 +47,24 @@ impl SecretKey {
         Self::parse(&text).with_context(read)
     }
 
+    /// A new key, in a file of `dir` that nobody but its owner may read.
+    pub(crate) fn make_private(dir: &Path, name: &str) -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        // One number in 2^127 is none.
+        let key = SigningKey::from_slice(&bytes).map_err(io::Error::other)?;
+        replace_private_file(dir, name, &format!("{}\n", faster_hex::hex_string(&bytes)))?;
+        Ok(Self(key))
+    }
+
+    /// Whose events it signs.
+    pub(crate) fn pubkey(&self) -> PubKey {
+        PubKey(self.0.verifying_key().to_bytes().into())
+    }
+
     /// Signs an event of this moment; its id, and all of it.
     pub(crate) fn sign(&self, kind: Kind, tags: &Value, at: Timestamp) -> (EventId, Value) {
-        let pubkey = faster_hex::hex_string(&self.0.verifying_key().to_bytes());
+        let pubkey = self.pubkey().to_string();
         let preimage = json!([0, pubkey, at.0, kind.0, tags, ""]).to_string();
         let id = EventId(Sha256::digest(preimage).into());
         // What is random here only makes it harder to learn the key from the signer's power use: the
@@ -118,6 +134,17 @@ mod tests {
         let text = |text: &'static [u8]| Some(TagStr::Text(text));
         let relay = (text(b"relay"), text(b"ws://relay.example"));
         assert_eq!(tags, [relay, (text(b"challenge"), text(b"a \"challenge\"\x01"))]);
+    }
+
+    /// A key that was made is the one that is read afterwards.
+    #[test]
+    fn a_new_key_is_kept() {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let made = SecretKey::make_private(dir.path(), "key").expect("a key can be made");
+        let read = SecretKey::read_private(&dir.path().join("key")).expect("it is private");
+        assert_eq!(made.pubkey(), read.pubkey());
+        let other = SecretKey::make_private(dir.path(), "other").expect("a key can be made");
+        assert_ne!(made.pubkey(), other.pubkey());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::admin::Admin;
 use crate::config::Config;
 use crate::core::Core;
 use crate::descriptors;
+use crate::herald::{self, Herald};
 use crate::http::Site;
 use crate::hub::Hub;
 use crate::login::LoginDesk;
@@ -76,8 +77,10 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
         .with_context(|| format!("listen on {}", config.listen))?;
     let addr = listener.local_addr().context("read the listening address")?;
     let mirrors = fleet::start(&core, &config.mirrors)?;
+    let herald = Arc::new(Herald::open(&config.db, &core)?);
+    core.spawn(herald::keep_published(Arc::clone(&herald)));
     let ping_s = config.server.ping_s;
-    let site = site(config, addr, &core, mirrors);
+    let site = site(config, addr, &core, mirrors, herald);
     core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(site)));
     core.spawn(ping_silent(Arc::clone(core.hub()), ping_s));
     let failed = core.failed.clone();
@@ -85,14 +88,21 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
 }
 
 /// What HTTP answers with.
-fn site(config: Config, addr: SocketAddr, core: &Core, mirrors: Vec<MirrorStatus>) -> Site {
-    let (hub, store) = (Arc::clone(core.hub()), core.store().clone());
+fn site(
+    config: Config,
+    addr: SocketAddr,
+    core: &Core,
+    mirrors: Vec<MirrorStatus>,
+    herald: Arc<Herald>,
+) -> Site {
+    let (hub, store, admitter) =
+        (Arc::clone(core.hub()), core.store().clone(), core.admitter().clone());
     let own_urls = own_urls(&config, addr);
-    let admin = Admin::new(&config, own_urls.clone(), hub, store, core.admitter().clone());
+    let admin = Admin::new(&config, own_urls.clone(), hub, store, admitter, Arc::clone(&herald));
     let terms = settings::login_terms(&config, own_urls);
     let logins = LoginDesk::new(terms, settings::gates(&config));
     let moderation = Arc::clone(&core.hub().policy.current().moderation);
-    Site::new(config, &moderation, mirrors, admin, logins)
+    Site::new(config, &moderation, mirrors, admin, logins, herald)
 }
 
 /// The names that orders and logins may call this relay by: those of the configuration. As long as

@@ -53,7 +53,7 @@ pub(crate) struct Threads {
     pub(crate) hub: Arc<Hub>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) store: Store,
-    /// To the admitter, for the expiry timer and administrators.
+    /// To the admitter, for the expiry timer, administrators and the relay's own events.
     pub(crate) admitter: crossbeam_channel::Sender<AdmitterIn>,
     pub(crate) handles: Vec<JoinHandle<()>>,
     /// Dropping it ends retention.

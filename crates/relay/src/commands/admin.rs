@@ -52,11 +52,15 @@ fn read_key(args: &AdminArgs) -> anyhow::Result<SecretKey> {
     }
 }
 
-/// Kinds are numbers, everything else is text.
+/// Kinds, and the color and order of a role, are numbers; everything else is text.
 fn body(method: &str, params: &[String]) -> Value {
-    let is_about_kinds = method.ends_with("kind");
-    let params = params.iter().map(|param| match param.parse::<u16>() {
-        Ok(kind) if is_about_kinds => json!(kind),
+    let first_number = match method {
+        "allowkind" | "disallowkind" => 0,
+        "createrole" | "editrole" => 3,
+        _ => usize::MAX,
+    };
+    let params = params.iter().enumerate().map(|(at, param)| match param.parse::<i64>() {
+        Ok(number) if at >= first_number => json!(number),
         _ => json!(param),
     });
     json!({ "method": method, "params": params.collect::<Vec<_>>() })

@@ -63,6 +63,7 @@ impl AdmitterThread {
             AdmitterIn::Remove(seqs) => self.remove(&seqs, None),
             AdmitterIn::Retire { seqs, done } => self.remove(&seqs, Some(done)),
             AdmitterIn::WipeArchive { parts, done } => self.wipe_archive(&parts, done),
+            AdmitterIn::Own { events, done } => self.admit_own(events, done),
         }
     }
 
@@ -116,6 +117,18 @@ impl AdmitterThread {
             let _stopping = self.fanout.blocking_send(FanoutIn::Admitted(admitted.stored));
         }
         (Some(admitted.pending), admitted.outcomes.iter().map(Verdict::from).collect())
+    }
+
+    /// Nobody waits for an `OK` to these: who sent them is told by `done`, or by its end.
+    fn admit_own(&mut self, events: Vec<Verified<Event>>, done: Sender<()>) {
+        let (pending, verdicts) = self.admit_stored(events);
+        let is_stored = |verdict: &Verdict| matches!(verdict, Verdict::Stored | Verdict::Duplicate);
+        let refused = verdicts.iter().find(|verdict| !is_stored(verdict));
+        if let Some(verdict) = refused {
+            tracing::error!(?verdict, "the relay's own events were not all stored");
+        }
+        let done = refused.is_none().then_some(done);
+        let _stopping = self.committer.send(CommitterIn { pending, answers: Vec::new(), done });
     }
 
     /// A duplicate that was deleted after the verifier saw it is not one.
