@@ -45,3 +45,36 @@ fn orders_are_signed_and_carried_out() {
     assert_eq!(with_key(SECRET).stdout, listed);
     refused(with_key(&"11".repeat(32)), "no administrator");
 }
+
+/// R86-03: roles from the command line, whose numbers are told apart from texts, also negative ones.
+#[test]
+fn roles_are_managed_from_the_command_line() {
+    let place = Place::new();
+    place.write("zeolite.toml", format!("[admin]\npubkeys = [\"{PUBLIC}\"]\n").as_bytes());
+    let relay = place.serve("db --config zeolite.toml");
+    let order = |order: &[&str]| {
+        let mut command = place.command(&format!("admin --url {}", relay.url));
+        let ran = command.args(order).env("ZEOLITE_ADMIN_KEY", SECRET).output();
+        Ran::from(ran.expect("the program runs"))
+    };
+    let member = "aa".repeat(32);
+    for words in [
+        &["createrole", "mod", "7", "", "200", "-1"][..],
+        &["createrole", "vip"],
+        &["editrole", "vip", "VIP"],
+        &["assignrole", &member, "vip"],
+        &["assignrole", &member, "mod"],
+        &["unassignrole", &member, "mod"],
+    ] {
+        let ran = order(words);
+        assert_eq!(ran.stdout, "done\n", "{words:?}: {}", ran.stderr);
+    }
+    let refused = order(&["createrole", "mod"]);
+    assert!(refused.stderr.contains("editrole changes it"), "{}", refused.stderr);
+    let scan = |filter: &str| place.ok(&format!("scan --db db {filter}")).stdout;
+    let told = scan("{\"kinds\":[33534]}");
+    let tags = r#"["d","mod"],["label","7"],["color","200"],["order","-1"]"#;
+    assert!(told.contains(tags), "{told}");
+    let told = scan("{\"kinds\":[13534]}");
+    assert!(told.contains(&format!(r#"[["-"],["member","{member}","vip"]]"#)), "{told}");
+}

@@ -16,7 +16,8 @@ const TIME: u64 = 1_700_000_000;
 const ADMIN: usize = 100;
 const STRANGER: usize = 101;
 
-fn configure(config: &mut Config) {
+/// Names the administrator of these tests.
+pub(crate) fn configure(config: &mut Config) {
     let key = PubKey::from_hex(&Factory::new(1).pubkey(ADMIN)).unwrap();
     config.admin.pubkeys = [key].into();
 }
@@ -56,10 +57,24 @@ fn post(relay: &TestRelay, token: &str, body: &str) -> (u16, Value) {
 /// Gives an order as the administrator; the result.
 #[track_caller]
 pub(crate) fn order(relay: &TestRelay, method: &str, params: Value) -> Value {
+    let answer = answer(relay, method, params);
+    assert_eq!(answer["error"], Value::Null);
+    answer["result"].clone()
+}
+
+/// Gives an order as the administrator; the error.
+#[track_caller]
+pub(crate) fn refused_order(relay: &TestRelay, method: &str, params: Value) -> String {
+    let answer = answer(relay, method, params);
+    answer["error"].as_str().unwrap_or_else(|| panic!("{method}: {answer}")).to_owned()
+}
+
+#[track_caller]
+fn answer(relay: &TestRelay, method: &str, params: Value) -> Value {
     let body = json!({"method": method, "params": params}).to_string();
     let (status, answer) = post(relay, &token(relay, ADMIN, &body), &body);
     assert_eq!(status, 200, "{answer}");
-    answer["result"].clone()
+    answer
 }
 
 /// R86-02, R98-01, case 73: every way of not being allowed, and a token works once.

@@ -15,6 +15,7 @@ mod privacy;
 mod reconcile;
 mod retention;
 mod road;
+mod roles;
 mod seam;
 mod slow;
 mod stop;
