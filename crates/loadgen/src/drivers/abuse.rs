@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::clients::{Abusers, Counts};
+use self::clients::{Counts, Flooding, Plan};
 use super::crowd::Crowd;
 use super::error::DriveError;
 use super::ledger::Audience;
@@ -116,8 +116,9 @@ async fn measure(
     ])?;
     make_room(spec.abusers + spec.publishers + spec.subscribers + 16)?;
     let silence = Duration::from_secs(spec.silence_s);
-    let mut abusers = Abusers::connect(target, (0..spec.abusers).map(apart)).await?;
-    abusers.arm(spec.subscribers, spent_s(spec, times) + spec.seconds, spec.per_s * times);
+    let asked_s = spent_s(spec, times) + spec.seconds;
+    let per_s = spec.per_s * times;
+    let plan = Plan::new(spec.abusers, spec.subscribers, asked_s, begin_s(spec), per_s);
     let subscribers = spec.subscribers;
     let authors = authors(subscribers);
     let reader_of = move |place: usize| place % subscribers;
@@ -130,7 +131,7 @@ async fn measure(
     let numbers = (spec.abusers..spec.abusers + spec.publishers).map(apart);
     let publisher = Publisher::connect_from(target, numbers).await?;
 
-    let flooding = abusers.start();
+    let flooding = Flooding::start(target, (0..spec.abusers).map(apart), plan)?;
     tokio::time::sleep(Duration::from_secs_f64(spent_s(spec, times))).await;
     let before = flooding.counts();
     let begin = row.begin();
@@ -155,10 +156,16 @@ async fn measure(
     })
 }
 
+/// How long it takes until all abusers have begun: until the first has earned another event.
+fn begin_s(spec: &Spec) -> f64 {
+    1.0 / spec.per_s
+}
+
 /// How long it takes until the abusers have nothing saved up, and a little more.
 fn spent_s(spec: &Spec, times: f64) -> f64 {
     let beyond_per_s = spec.per_s * (times - 1.0);
-    if beyond_per_s > 0.0 { spec.burst as f64 / beyond_per_s + 0.5 } else { 0.0 }
+    let spent_s = if beyond_per_s > 0.0 { spec.burst as f64 / beyond_per_s + 0.5 } else { 0.0 };
+    begin_s(spec) + spent_s
 }
 
 /// Everything the abusers sent was answered, and what they may not have was refused for that.

@@ -4,14 +4,18 @@
 //! write, ten times what looking at it costs. So a client that was refused is not read until it may
 //! again, for [`OVER_BUDGET_PAUSE_MAX`] at most. What it sends meanwhile waits in its socket and is
 //! then refused together, and one that asks again as soon as it is refused cannot turn in a circle.
+//!
+//! The pauses differ: of a thousand clients that were refused in one moment all would be read again in
+//! one moment, and who keeps within their budget would wait behind them, every time.
 
 use std::time::Duration;
 
 use metrics::Counter;
 
 use crate::clients::Account;
-use crate::limits::{OVER_BUDGET_AT_ONCE, OVER_BUDGET_PAUSE_MAX};
+use crate::limits::{OVER_BUDGET_AT_ONCE, OVER_BUDGET_PAUSE_JITTER, OVER_BUDGET_PAUSE_MAX};
 use crate::metrics::OverBudget;
+use crate::random::random_bytes;
 
 /// What a connection has to make good. Small: every idle connection has one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +43,9 @@ impl Purse {
             return None;
         }
         self.unpaid = 0;
-        Some(Duration::from_millis(std::mem::take(&mut self.pause_ms).into()))
+        let longest =
+            OVER_BUDGET_PAUSE_MAX.mul_f64(1.0 - random_share() * OVER_BUDGET_PAUSE_JITTER);
+        Some(longest.min(Duration::from_millis(std::mem::take(&mut self.pause_ms).into())))
     }
 }
 
@@ -81,6 +87,11 @@ impl Spending<'_> {
     }
 }
 
+/// From 0 to 1.
+fn random_share() -> f64 {
+    u64::from_ne_bytes(random_bytes()) as f64 / u64::MAX as f64
+}
+
 /// Whether a message is an `EVENT`, as far as can be told without reading it.
 pub(super) fn names_event(text: &str) -> bool {
     let elements = text.trim_start().strip_prefix('[');
@@ -118,10 +129,20 @@ mod tests {
         assert_eq!(purse.pause(false), None);
         assert!(!spend(&mut purse, TOO_DEAR));
         assert_eq!(purse.pause(true), None);
-        assert_eq!(purse.pause(false), Some(OVER_BUDGET_PAUSE_MAX));
+        let is_long = |pause: Option<Duration>| {
+            let least = OVER_BUDGET_PAUSE_MAX / 2;
+            pause.is_some_and(|pause| (least..=OVER_BUDGET_PAUSE_MAX).contains(&pause))
+        };
+        assert!(is_long(purse.pause(false)));
         assert_eq!(purse.pause(false), None);
         assert!((0..OVER_BUDGET_AT_ONCE).all(|_| !spend(&mut purse, TOO_DEAR)));
-        assert_eq!(purse.pause(true), Some(OVER_BUDGET_PAUSE_MAX));
+        assert!(is_long(purse.pause(true)));
+        let pauses = (0..64).map(|_| {
+            assert!(!spend(&mut purse, TOO_DEAR));
+            purse.pause(false).filter(|pause| is_long(Some(*pause)))
+        });
+        let pauses: std::collections::BTreeSet<_> = pauses.map(Option::unwrap).collect();
+        assert!(pauses.len() > 32, "who is refused together does not come back together");
         let mut free = Spending { purse: &mut purse, account: None, counters: &counters };
         assert!(free.pay_query(TOO_DEAR) && free.pay_event());
         assert!(free.charge_bytes(usize::MAX).is_none() && !free.limits_events());

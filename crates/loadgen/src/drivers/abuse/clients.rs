@@ -1,23 +1,29 @@
 //! The clients that send too much: an event, then a query, and so on, at their rate.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::task::{AbortHandle, spawn_local};
+use rustix::process::nice;
+use tokio::task::spawn_local;
 
 use super::super::error::DriveError;
 use super::super::notes::{Notes, authors};
 use super::super::pace::Schedule;
+use super::super::runtime::block_on;
 use crate::row::Row;
 use crate::socket::{Message, Sender, Socket};
 use crate::target::Target;
 
 /// The shortest sleep of the sending thread: what is due in between goes out together.
 const SLEEP_MIN: Duration = Duration::from_micros(500);
+
+/// How often the threads look whether they are to end.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The lowest priority there is.
+const NICE_MOST: i32 = 19;
 
 /// How the relay answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,49 +53,30 @@ impl Counts {
     }
 }
 
-/// Connected, and silent so far.
-pub(super) struct Abusers {
-    sockets: Vec<Socket>,
-    plan: Option<Plan>,
-}
-
 /// What is sent, and when.
-struct Plan {
+pub(super) struct Plan {
     notes: Notes,
     queries: Vec<String>,
     clients: usize,
     messages: usize,
+    /// Over how many turns the clients begin.
+    beginning_turns: usize,
     rate_per_s: f64,
 }
 
 impl Plan {
-    /// The clients send in turn; each an event, then a query.
-    fn message(&self, place: usize) -> Vec<u8> {
-        let (client, turn) = (place % self.clients, place / self.clients);
-        if turn.is_multiple_of(2) {
-            return self.notes.event(turn / 2 * self.clients + client).message().to_vec();
-        }
-        format!(r#"["REQ","{turn}",{}]"#, self.queries[client]).into_bytes()
-    }
-}
-
-impl Abusers {
-    /// Connects once with each of these numbers.
-    pub(super) async fn connect(
-        target: &Target,
-        numbers: impl Iterator<Item = usize>,
-    ) -> Result<Self, DriveError> {
-        let mut sockets = Vec::new();
-        for number in numbers {
-            sockets.push(Socket::connect(&target.address, number).await?);
-        }
-        Ok(Self { sockets, plan: None })
-    }
-
-    /// Signs what they will send in this time: so many events a second each, and as many queries.
-    /// Their authors are not the first ones, to whom others listen.
-    pub(super) fn arm(&mut self, others: usize, seconds: f64, per_s: f64) {
-        let clients = self.sockets.len();
+    /// Signs what so many clients will send in this time: so many events a second each, and as many
+    /// queries. Their authors are not the first ones, to whom others listen.
+    ///
+    /// They begin one after the other, over `begin_s`: if all had spent what they have in one moment,
+    /// the relay would let all of them have more in one moment too, and again every time.
+    pub(super) fn new(
+        clients: usize,
+        others: usize,
+        seconds: f64,
+        begin_s: f64,
+        per_s: f64,
+    ) -> Self {
         let turns = (seconds * per_s).ceil() as usize;
         let authors = authors(others + clients).split_off(others);
         let notes = Notes::new(&authors, turns * clients, 300, |place| place % clients);
@@ -99,49 +86,88 @@ impl Abusers {
         };
         let queries = authors.iter().map(query).collect();
         let rate_per_s = 2.0 * per_s * clients as f64;
+        let beginning_turns = (begin_s * 2.0 * per_s) as usize;
         let messages = 2 * turns * clients;
-        self.plan = Some(Plan { notes, queries, clients, messages, rate_per_s });
+        Self { notes, queries, clients, messages, beginning_turns, rate_per_s }
     }
 
-    /// Begins to send, in a thread, and to read, here.
-    pub(super) fn start(mut self) -> Flooding {
-        let plan = self.plan.take().expect("they are armed before they start");
-        let planned = plan.messages as u64;
-        let senders: Vec<_> = self.sockets.iter().map(|socket| socket.sender().clone()).collect();
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let thread = std::thread::spawn(move || send(&senders, &plan, &stopped));
-        let seen = Rc::new(RefCell::new((Counts::default(), Vec::new())));
-        let readers = self.sockets.into_iter().map(|mut socket| {
-            let seen = seen.clone();
-            let reading = async move {
-                loop {
-                    let read = socket.read(|message, _| seen.borrow_mut().0.take(&message)).await;
-                    if let Err(error) = read {
-                        seen.borrow_mut().1.push(error.to_string());
-                        return;
-                    }
-                }
-            };
-            spawn_local(reading).abort_handle()
-        });
-        let readers = readers.collect();
-        Flooding { thread: Some(thread), stop, readers, seen, planned }
+    /// The turn with which a client begins.
+    fn first_turn(&self, client: usize) -> usize {
+        client * self.beginning_turns / self.clients
+    }
+
+    /// How many messages are sent in all.
+    fn planned(&self) -> u64 {
+        let left_out: usize = (0..self.clients).map(|client| self.first_turn(client)).sum();
+        (self.messages - left_out) as u64
+    }
+
+    /// The clients send in turn; each an event, then a query. `None` if its client has not begun.
+    fn message(&self, place: usize) -> Option<Vec<u8>> {
+        let (client, turn) = (place % self.clients, place / self.clients);
+        if turn < self.first_turn(client) {
+            return None;
+        }
+        Some(if turn.is_multiple_of(2) {
+            self.notes.event(turn / 2 * self.clients + client).message().to_vec()
+        } else {
+            format!(r#"["REQ","{turn}",{}]"#, self.queries[client]).into_bytes()
+        })
     }
 }
 
 /// Clients that are sending.
 pub(super) struct Flooding {
-    thread: Option<JoinHandle<std::io::Result<()>>>,
+    thread: Option<JoinHandle<Result<(), DriveError>>>,
     stop: Arc<AtomicBool>,
-    readers: Vec<AbortHandle>,
-    seen: Rc<RefCell<(Counts, Vec<String>)>>,
+    seen: Arc<Mutex<Seen>>,
     planned: u64,
 }
 
+/// What came back, and whose connections were lost.
+#[derive(Default)]
+struct Seen {
+    counts: Counts,
+    lost: Vec<String>,
+}
+
 impl Flooding {
+    /// Connects once with each of these numbers, and begins to send.
+    ///
+    /// In threads of their own, which give way to all others: these clients stand for machines
+    /// elsewhere, and what they need must not be taken for what others suffer from them.
+    pub(super) fn start(
+        target: &Target,
+        numbers: impl Iterator<Item = usize> + Send + 'static,
+        plan: Plan,
+    ) -> Result<Self, DriveError> {
+        let (stop, seen) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Seen>>::default());
+        let planned = plan.planned();
+        let (connected, is_connected) = crossbeam_channel::bounded(1);
+        let thread = std::thread::spawn({
+            let (target, stop, seen) = (target.clone(), stop.clone(), seen.clone());
+            move || {
+                nice(NICE_MOST).map_err(std::io::Error::from)?;
+                block_on(async {
+                    let mut sockets = Vec::new();
+                    for number in numbers {
+                        sockets.push(Socket::connect(&target.address, number).await?);
+                    }
+                    // Whoever started this is gone if nobody hears it.
+                    let _ = connected.send(());
+                    flood(sockets, plan, &stop, &seen).await
+                })
+            }
+        });
+        let flooding = Self { thread: Some(thread), stop, seen, planned };
+        match is_connected.recv() {
+            Ok(()) => Ok(flooding),
+            Err(_) => flooding.join().and(Err(DriveError::Program("nobody connected".into()))),
+        }
+    }
+
     pub(super) fn counts(&self) -> Counts {
-        self.seen.borrow().0
+        lock(&self.seen).counts
     }
 
     /// How many messages are sent in all.
@@ -150,16 +176,20 @@ impl Flooding {
     }
 
     /// Ends them; none lost its connection meanwhile.
-    pub(super) fn finish(mut self, row: &mut Row) -> Result<(), DriveError> {
-        self.stop.store(true, Ordering::Relaxed);
-        let lost = self.seen.borrow().1.clone();
+    pub(super) fn finish(self, row: &mut Row) -> Result<(), DriveError> {
+        let lost = lock(&self.seen).lost.clone();
         row.check("abusers_lost", 0, lost.len());
         if let Some(error) = lost.first() {
             row.warn(format!("an abuser's connection: {error}"));
         }
+        self.join()
+    }
+
+    fn join(mut self) -> Result<(), DriveError> {
+        self.stop.store(true, Ordering::Relaxed);
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => Ok(result?),
-            Some(Err(_)) => Err(DriveError::Program("the sending thread panicked".into())),
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(DriveError::Program("the abusers' thread panicked".into())),
             None => Ok(()),
         }
     }
@@ -168,8 +198,42 @@ impl Flooding {
 impl Drop for Flooding {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.readers.iter().for_each(AbortHandle::abort);
     }
+}
+
+/// Sends in a thread and reads in this one, until it is told to stop.
+async fn flood(
+    sockets: Vec<Socket>,
+    plan: Plan,
+    stop: &Arc<AtomicBool>,
+    seen: &Arc<Mutex<Seen>>,
+) -> Result<(), DriveError> {
+    let senders: Vec<_> = sockets.iter().map(|socket| socket.sender().clone()).collect();
+    let stopped = stop.clone();
+    let sending = std::thread::spawn(move || send(&senders, &plan, &stopped));
+    for mut socket in sockets {
+        let seen = seen.clone();
+        spawn_local(async move {
+            loop {
+                let read = socket.read(|message, _| lock(&seen).counts.take(&message)).await;
+                if let Err(error) = read {
+                    lock(&seen).lost.push(error.to_string());
+                    return;
+                }
+            }
+        });
+    }
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK).await;
+    }
+    match sending.join() {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(DriveError::Program("the sending thread panicked".into())),
+    }
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().expect("no thread panics with it")
 }
 
 /// Sends everything at its time. What a full socket does not take goes with the client's next.
@@ -179,8 +243,9 @@ fn send(senders: &[Sender], plan: &Plan, stop: &AtomicBool) -> std::io::Result<(
     while next < plan.messages && !stop.load(Ordering::Relaxed) {
         let due = schedule.due_by(Instant::now()).min(plan.messages);
         for place in next..due {
+            let Some(message) = plan.message(place) else { continue };
             let sender = &senders[place % plan.clients];
-            sender.queue(&plan.message(place));
+            sender.queue(&message);
             sender.try_flush()?;
         }
         next = due;
