@@ -48,7 +48,12 @@ pub struct Conn {
 
 impl Conn {
     /// A connection that has neither sent nor asked anything.
-    pub fn new(id: ConnId, visitor: Visitor, desk: &Arc<LoginDesk>, bounds: OutboxBounds) -> Self {
+    pub fn new(
+        id: ConnId,
+        visitor: Visitor,
+        desk: &Arc<LoginDesk>,
+        bounds: impl Into<Arc<OutboxBounds>>,
+    ) -> Self {
         let silent_rounds = AtomicU8::new(0);
         Self {
             id,

@@ -38,6 +38,7 @@ pub use self::ephemerals::EphemeralCount;
 use self::ephemerals::Ephemerals;
 use crate::conn::ConnId;
 use crate::inbox::FanoutIn;
+use crate::limits::{AT_ONCE_EVENTS_MAX, AT_ONCE_WRITES_MAX};
 use crate::outbox::Offer;
 
 /// A subscription as the machine sees it.
@@ -56,8 +57,9 @@ pub trait Feed: Clone {
     fn is_active(&self) -> bool;
     /// Whether its client may be given this event. Asked only of gated kinds.
     fn may_read(&self, event: &Event) -> bool;
-    /// Offers an event that its filters match and its client may read.
-    fn offer(&self, event: &Event) -> Offer;
+    /// Offers an event that its filters match and its client may read. `at_once`: there is time to hand
+    /// it to the socket.
+    fn offer(&self, event: &Event, at_once: bool) -> Offer;
     /// Ends it with `CLOSED "error: too slow"`.
     fn end_too_slow(&self);
 }
@@ -92,12 +94,22 @@ pub struct Replay<F> {
 pub struct FanoutStats {
     /// Events handed to outboxes.
     pub delivered: u64,
+    /// Bytes of these that went to sockets at once.
+    pub sent_bytes: u64,
     /// Times a subscription fell behind.
     pub lagged: u64,
     /// Subscriptions ended as too slow.
     pub ended: u64,
     /// Ephemeral events that a full outbox did not take; they exist nowhere else.
     pub ephemeral_dropped: u64,
+}
+
+impl FanoutStats {
+    fn sent(&mut self, bytes: usize, at_once_left: &mut usize) {
+        self.delivered += 1;
+        self.sent_bytes += bytes as u64;
+        *at_once_left -= 1;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +145,8 @@ pub struct Fanout<F> {
     by_key: BTreeMap<(ConnId, SubKey), Slot>,
     ring: Ring,
     ephemerals: Ephemerals,
+    /// How many deliveries of this message may go to sockets at once.
+    at_once_left: usize,
     stats: FanoutStats,
 }
 
@@ -150,6 +164,7 @@ impl<F: Feed> Fanout<F> {
             by_key: BTreeMap::new(),
             ring: Ring { events: VecDeque::new(), bytes: 0, floor: cursor },
             ephemerals: Ephemerals::default(),
+            at_once_left: 0,
             stats: FanoutStats::default(),
         }
     }
@@ -169,10 +184,20 @@ impl<F: Feed> Fanout<F> {
         std::mem::take(&mut self.stats)
     }
 
-    /// Takes one message; `replays` receives the work that follows from it.
-    pub fn handle(&mut self, input: FanoutIn<F>, replays: &mut impl FnMut(Replay<F>)) {
+    /// Takes one message; `replays` receives the work that follows from it. `is_last`: no other waits
+    /// behind it.
+    pub fn handle(
+        &mut self,
+        input: FanoutIn<F>,
+        is_last: bool,
+        replays: &mut impl FnMut(Replay<F>),
+    ) {
+        self.at_once_left = if is_last { AT_ONCE_WRITES_MAX } else { 0 };
         match input {
             FanoutIn::Admitted(events) => {
+                if events.len() > AT_ONCE_EVENTS_MAX {
+                    self.at_once_left = 0;
+                }
                 for (seq, event) in events.iter() {
                     self.admitted(*seq, event);
                 }
@@ -204,7 +229,7 @@ impl<F: Feed> Fanout<F> {
         self.cursor = seq;
         self.ring.push(seq, event.clone(), &self.bounds);
         let is_gated = self.gates.cover(event.view().kind());
-        let Self { index, slots, stats, now, .. } = self;
+        let Self { index, slots, stats, now, at_once_left, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_mut().expect("the index names filled slots");
             if !matches!(standing.phase, Phase::Live { seen } if seen < seq) {
@@ -213,8 +238,9 @@ impl<F: Feed> Fanout<F> {
             if is_gated && !standing.feed.may_read(event) {
                 return;
             }
-            match standing.feed.offer(event) {
+            match standing.feed.offer(event, *at_once_left > 0) {
                 Offer::Taken => stats.delivered += 1,
+                Offer::Sent(bytes) => stats.sent(bytes, at_once_left),
                 Offer::Full => {
                     stats.lagged += 1;
                     standing.phase = Phase::Lagging { seen: Seq(seq.0 - 1), since: *now };
@@ -227,17 +253,17 @@ impl<F: Feed> Fanout<F> {
     /// An event without `Seq` goes to whoever is live at this moment.
     fn ephemeral(&mut self, number: u64, event: Event) {
         let is_gated = self.gates.cover(event.view().kind());
-        let Self { index, slots, stats, .. } = self;
+        let Self { index, slots, stats, at_once_left, .. } = self;
         index.matches(&event.view(), |_, &slot| {
             let standing = slots[slot as usize].as_ref().expect("the index names filled slots");
             if number <= standing.heard || (is_gated && !standing.feed.may_read(&event)) {
                 return;
             }
             let is_live = matches!(standing.phase, Phase::Live { .. });
-            if is_live && standing.feed.offer(&event) == Offer::Taken {
-                stats.delivered += 1;
-            } else {
-                stats.ephemeral_dropped += 1;
+            match is_live.then(|| standing.feed.offer(&event, *at_once_left > 0)) {
+                Some(Offer::Taken) => stats.delivered += 1,
+                Some(Offer::Sent(bytes)) => stats.sent(bytes, at_once_left),
+                Some(Offer::Full | Offer::Gone) | None => stats.ephemeral_dropped += 1,
             }
         });
         self.ephemerals.push(number, event);
@@ -249,8 +275,8 @@ impl<F: Feed> Fanout<F> {
         }
         for event in self.ephemerals.after(heard) {
             if is_for(&self.gates, &feed, event) {
-                match feed.offer(event) {
-                    Offer::Taken => self.stats.delivered += 1,
+                match feed.offer(event, false) {
+                    Offer::Taken | Offer::Sent(_) => self.stats.delivered += 1,
                     Offer::Full | Offer::Gone => self.stats.ephemeral_dropped += 1,
                 }
             }
@@ -285,8 +311,8 @@ impl<F: Feed> Fanout<F> {
         }
         for (seq, event) in self.ring.after(seen) {
             if is_for(&self.gates, &standing.feed, event) {
-                match standing.feed.offer(event) {
-                    Offer::Taken => self.stats.delivered += 1,
+                match standing.feed.offer(event, false) {
+                    Offer::Taken | Offer::Sent(_) => self.stats.delivered += 1,
                     Offer::Full => {
                         self.stats.lagged += 1;
                         standing.phase = Phase::Lagging { seen: Seq(seq.0 - 1), since: self.now };

@@ -25,7 +25,7 @@ pub(crate) fn run(
         lanes.push(&conn, Job::Replay(replay));
     };
     while let Some(message) = inbox.blocking_recv() {
-        fanout.handle(message, &mut replay);
+        fanout.handle(message, inbox.is_empty(), &mut replay);
         newest.send_if_modified(|seq| std::mem::replace(seq, fanout.cursor()) != fanout.cursor());
         metrics.add_live(fanout.take_stats());
         metrics.live_subscriptions.set(fanout.subscriptions() as f64);

@@ -86,6 +86,15 @@ pub const VERIFIER_KEYS_MAX: usize = 65_536;
 /// Client addresses that are remembered, about 100 bytes each; those beyond share one account.
 pub const CLIENTS_MAX: usize = 65_536;
 
+/// Deliveries of one message that the fan-out hands to sockets itself: at 4 us each they keep the next
+/// message waiting for a millisecond. The writers of all others are woken, which costs as much and
+/// which other cores can do.
+pub const AT_ONCE_WRITES_MAX: usize = 256;
+
+/// Events that are admitted together and may be handed to sockets so: of more, a socket might take
+/// several with one call.
+pub const AT_ONCE_EVENTS_MAX: usize = 8;
+
 /// How long a connection that wanted more than it may spend is not read, at most: at ten messages a
 /// second it is woken four times a second and not ten, and what it asks within its budget waits no
 /// longer than people notice.

@@ -264,7 +264,8 @@ impl Metrics {
 
     /// Adds what the fan-out did.
     pub(crate) fn add_live(&self, stats: FanoutStats) {
-        let FanoutStats { delivered, lagged, ended, ephemeral_dropped } = stats;
+        let FanoutStats { delivered, sent_bytes, lagged, ended, ephemeral_dropped } = stats;
+        self.sent_bytes.increment(sent_bytes);
         self.live.delivered.increment(delivered);
         self.live.lagged.increment(lagged);
         self.live.ended.increment(ended);

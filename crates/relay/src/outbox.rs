@@ -13,6 +13,10 @@
 //!
 //! So the memory of a connection is bounded by [`OutboxBounds`] and one frame of each kind.
 //!
+//! A writer that has nothing to do is woken for a frame, which costs as much as writing it. So the fan-out
+//! hands a live event to the socket itself where nothing waits and the event has few takers; what the
+//! socket does not take waits for the writer.
+//!
 //! A subscription's frames are added under the outbox's lock and only while it is
 //! [active](Ticket). Ending it takes the same lock, so nothing of a closed or replaced `REQ` can
 //! follow its end (R01-47).
@@ -21,9 +25,11 @@
 mod tests;
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 use zeolite_proto::RelayMsg;
 use zeolite_session::SubKey;
@@ -68,6 +74,8 @@ impl Ticket {
 pub enum Offer {
     /// It waits for the socket.
     Taken,
+    /// The socket took this many bytes of it at once; the rest, if any, waits.
+    Sent(usize),
     /// The outbox is above its bound: nothing was added, and [`Drained::lag`] will follow.
     Full,
     /// The subscription has ended or the connection is closing.
@@ -128,12 +136,15 @@ struct State {
     jobs_wait: bool,
     lag_waits: bool,
     ended: Vec<SubKey>,
+    /// While there is a writer: what it writes to.
+    socket: Option<Arc<OwnedWriteHalf>>,
 }
 
 /// The outbox of one connection.
 pub struct Outbox {
     state: Mutex<State>,
-    bounds: OutboxBounds,
+    /// The same for all connections.
+    bounds: Arc<OutboxBounds>,
     filled: Notify,
     room: Notify,
 }
@@ -169,6 +180,20 @@ impl State {
         true
     }
 
+    /// Hands what waits to the socket, which has nothing to do; gives the bytes that it took. Whatever is
+    /// wrong with it is the writer's to find.
+    fn send(&mut self) -> usize {
+        let socket = self.socket.as_ref().filter(|_| self.writer_idle);
+        let sent = socket.and_then(|socket| socket.try_write(&self.pending).ok()).unwrap_or(0);
+        if sent == self.pending.len() {
+            // An idle connection holds no buffer.
+            self.pending = Vec::new();
+        } else {
+            self.pending.drain(..sent);
+        }
+        sent
+    }
+
     fn push_reply(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
         if self.is_open() {
             let before = self.pending.len();
@@ -181,7 +206,8 @@ impl State {
 /// For those who add frames.
 impl Outbox {
     /// An empty outbox.
-    pub fn new(bounds: OutboxBounds) -> Self {
+    pub fn new(bounds: impl Into<Arc<OutboxBounds>>) -> Self {
+        let bounds = bounds.into();
         let state = State {
             pending: Vec::new(),
             taken_bytes: 0,
@@ -194,6 +220,7 @@ impl Outbox {
             jobs_wait: false,
             lag_waits: false,
             ended: Vec::new(),
+            socket: None,
         };
         Self { state: Mutex::new(state), bounds, filled: Notify::new(), room: Notify::new() }
     }
@@ -252,8 +279,8 @@ impl Outbox {
         })
     }
 
-    /// Offers a live event as the parts of one message.
-    pub fn live(&self, ticket: &Ticket, parts: &[&[u8]]) -> Offer {
+    /// Offers a live event as the parts of one message. `at_once`: the socket may be tried here and now.
+    pub fn live(&self, ticket: &Ticket, parts: &[&[u8]], at_once: bool) -> Offer {
         self.change(|state| {
             if !state.is_open() || !ticket.is_active() {
                 Offer::Gone
@@ -262,7 +289,10 @@ impl Outbox {
                 Offer::Full
             } else {
                 frames::push_text_parts(&mut state.pending, parts);
-                Offer::Taken
+                match if at_once { state.send() } else { 0 } {
+                    0 => Offer::Taken,
+                    sent => Offer::Sent(sent),
+                }
             }
         })
     }
@@ -381,6 +411,11 @@ impl Outbox {
 
 /// For the connection's writer.
 impl Outbox {
+    /// Says what the writer writes to; nothing, once it has ended.
+    pub fn set_socket(&self, socket: Option<Arc<OwnedWriteHalf>>) {
+        self.state.lock().socket = socket;
+    }
+
     /// Waits until there may be something to take.
     pub async fn filled(&self) {
         self.filled.notified().await;

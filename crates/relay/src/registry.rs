@@ -22,7 +22,7 @@ pub(crate) struct Registry {
     seats_max: usize,
     seats_taken: Arc<AtomicUsize>,
     next_id: AtomicU64,
-    outbox: OutboxBounds,
+    outbox: Arc<OutboxBounds>,
     conns: Mutex<HashMap<ConnId, Arc<Conn>, FxBuildHasher>>,
     left: Notify,
     stopping: AtomicBool,
@@ -43,7 +43,7 @@ impl Registry {
             seats_max,
             seats_taken: Arc::default(),
             next_id: AtomicU64::new(1),
-            outbox,
+            outbox: outbox.into(),
             conns: Mutex::default(),
             left: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -65,7 +65,7 @@ impl Registry {
         logins: &Arc<LoginDesk>,
     ) -> Arc<Conn> {
         let id = ConnId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let conn = Arc::new(Conn::new(id, visitor, logins, self.outbox));
+        let conn = Arc::new(Conn::new(id, visitor, logins, Arc::clone(&self.outbox)));
         self.conns.lock().insert(id, Arc::clone(&conn));
         conn
     }

@@ -104,8 +104,8 @@ impl Feed for Arc<Subscription> {
         self.conn.login.may_read(event)
     }
 
-    fn offer(&self, event: &Event) -> Offer {
-        self.conn.outbox.live(&self.ticket, &[&self.head, event.json(), b"]"])
+    fn offer(&self, event: &Event, at_once: bool) -> Offer {
+        self.conn.outbox.live(&self.ticket, &[&self.head, event.json(), b"]"], at_once)
     }
 
     fn end_too_slow(&self) {

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::timeout;
@@ -28,9 +27,14 @@ pub(crate) async fn run(
     tracing::debug!(conn = %conn.id, "connected");
     conn.login.greet(conn.id, &conn.outbox);
     let (read_half, write_half) = socket.into_split();
+    let write_half = Arc::new(write_half);
+    conn.outbox.set_socket(Some(Arc::clone(&write_half)));
     let reader = read::run(Arc::clone(&hub), Arc::clone(&conn), read_half, early);
     let mut reader = tokio::spawn(reader);
-    if let Err(error) = write(&hub, &conn, write_half).await {
+    let written = write(&hub, &conn, write_half).await;
+    // Nobody else holds it: this ends the stream.
+    conn.outbox.set_socket(None);
+    if let Err(error) = written {
         tracing::debug!(conn = %conn.id, %error, "write failed");
         conn.outbox.abandon();
     } else if timeout(CLOSE_LINGER_MAX, &mut reader).await.is_ok() {
@@ -47,21 +51,21 @@ async fn leave(hub: &Hub, conn: &Conn) {
     tracing::debug!(conn = %conn.id, "left");
 }
 
-/// Writes until the outbox is closed, then ends the stream. An idle connection holds no buffer.
-async fn write(hub: &Hub, conn: &Arc<Conn>, mut socket: OwnedWriteHalf) -> io::Result<()> {
+/// Writes until the outbox is closed. An idle connection holds no buffer.
+async fn write(hub: &Hub, conn: &Arc<Conn>, socket: Arc<OwnedWriteHalf>) -> io::Result<()> {
     let mut frames = Vec::new();
     loop {
         match conn.outbox.take(&mut frames) {
             Taken::Frames => {
                 // Boxed, so that an idle connection does not hold its place.
-                Box::pin(write_frames(hub, conn, &mut socket, &frames)).await?;
+                Box::pin(write_frames(hub, conn, &socket, &frames)).await?;
                 frames.clear();
             }
             Taken::Nothing => {
                 frames = Vec::new();
                 conn.outbox.filled().await;
             }
-            Taken::Closed => return socket.shutdown().await,
+            Taken::Closed => return Ok(()),
         }
     }
 }
@@ -69,12 +73,12 @@ async fn write(hub: &Hub, conn: &Arc<Conn>, mut socket: OwnedWriteHalf) -> io::R
 async fn write_frames(
     hub: &Hub,
     conn: &Arc<Conn>,
-    socket: &mut OwnedWriteHalf,
+    socket: &OwnedWriteHalf,
     frames: &[u8],
 ) -> io::Result<()> {
     let mut rest = frames;
     while !rest.is_empty() {
-        let written = timeout(WRITE_STALL_MAX, socket.write(rest)).await??;
+        let written = timeout(WRITE_STALL_MAX, write_some(socket, rest)).await??;
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -94,6 +98,16 @@ async fn write_frames(
         }
     }
     Ok(())
+}
+
+/// As much as the socket takes, once it takes anything.
+async fn write_some(socket: &OwnedWriteHalf, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match socket.try_write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.writable().await?,
+            written => return written,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ struct Notes {
     filters: Arc<[Filter]>,
     active: Cell<bool>,
     full: Cell<bool>,
+    /// How many events might have gone to its socket at once.
+    at_once: Cell<usize>,
     given: RefCell<Vec<String>>,
 }
 
@@ -49,7 +51,7 @@ impl Feed for Fake {
         self.0.key.0 == ConnId(1)
     }
 
-    fn offer(&self, event: &Event) -> Offer {
+    fn offer(&self, event: &Event, at_once: bool) -> Offer {
         if !self.is_active() {
             return Offer::Gone;
         }
@@ -58,6 +60,10 @@ impl Feed for Fake {
         }
         let content = String::from_utf8(event.view().content().to_vec()).unwrap();
         self.0.given.borrow_mut().push(content);
+        if at_once {
+            self.0.at_once.set(self.0.at_once.get() + 1);
+            return Offer::Sent(1);
+        }
         Offer::Taken
     }
 
@@ -92,8 +98,12 @@ impl World {
     }
 
     fn tell(&mut self, input: FanoutIn<Fake>) {
+        self.tell_with(input, false);
+    }
+
+    fn tell_with(&mut self, input: FanoutIn<Fake>, is_last: bool) {
         let replays = &mut self.replays;
-        self.fanout.handle(input, &mut |replay: Replay<Fake>| {
+        self.fanout.handle(input, is_last, &mut |replay: Replay<Fake>| {
             replays.push((replay.feed.key(), replay.after.0, replay.through.0));
         });
     }
@@ -127,6 +137,7 @@ impl World {
             filters: [Filter::from_json(r#"{"kinds":[1]}"#).unwrap()].into(),
             active: Cell::new(true),
             full: Cell::new(false),
+            at_once: Cell::new(0),
             given: RefCell::default(),
         }))
     }
@@ -308,4 +319,36 @@ fn gated_events_go_to_who_may_read_them() {
     check(&other, &[]);
     check(&late_other, &[]);
     assert_eq!(world.fanout.take_stats().ephemeral_dropped, 0);
+}
+
+/// Who has nothing else to do hands a few events to the sockets itself; a crowd, and what comes in a
+/// hurry, is left to the writers.
+#[test]
+fn few_deliveries_go_at_once() {
+    let mut world = World::new();
+    let subs: Vec<_> = (0..300).map(|conn| world.attach(conn, 1, 0)).collect();
+    let count = |subs: &[Fake]| subs.iter().map(|sub| sub.0.at_once.take()).sum::<usize>();
+    let admit = |world: &mut World, events: u64, is_last: bool| {
+        let seqs = world.last + 1..=world.last + events;
+        world.last += events;
+        let batch = seqs.map(|seq| (Seq(seq), world.event(1, "x"))).collect();
+        world.tell_with(FanoutIn::Admitted(batch), is_last);
+    };
+    for (events, is_last, expected) in [
+        (1, true, AT_ONCE_WRITES_MAX),
+        (1, false, 0),
+        (AT_ONCE_EVENTS_MAX as u64, true, AT_ONCE_WRITES_MAX),
+        (AT_ONCE_EVENTS_MAX as u64 + 1, true, 0),
+    ] {
+        admit(&mut world, events, is_last);
+        assert_eq!(count(&subs), expected, "{events} events, {is_last}");
+        let stats = world.fanout.take_stats();
+        assert_eq!((stats.delivered, stats.sent_bytes), (300 * events, expected as u64));
+    }
+    let ephemeral = world.publish(1, "now");
+    world.tell_with(ephemeral, true);
+    assert_eq!(count(&subs), AT_ONCE_WRITES_MAX);
+    let ephemeral = world.publish(1, "later");
+    world.tell(ephemeral);
+    assert_eq!(count(&subs), 0);
 }

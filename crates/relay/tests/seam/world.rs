@@ -244,7 +244,7 @@ impl<'r> World<'r> {
         }
         let lanes = &self.lanes;
         let mut lagging = Vec::new();
-        self.fanout.handle(message, &mut |replay| {
+        self.fanout.handle(message, self.inbox.is_empty(), &mut |replay| {
             lagging.push((replay.after, replay.through));
             let conn = Arc::clone(replay.feed.conn());
             lanes.push(&conn, Job::Replay(replay));
