@@ -38,7 +38,7 @@ pub use self::ephemerals::EphemeralCount;
 use self::ephemerals::Ephemerals;
 use crate::conn::ConnId;
 use crate::inbox::FanoutIn;
-use crate::limits::{AT_ONCE_EVENTS_MAX, AT_ONCE_WRITES_MAX};
+use crate::limits::AT_ONCE_EVENTS_MAX;
 use crate::outbox::Offer;
 
 /// A subscription as the machine sees it.
@@ -75,6 +75,8 @@ pub struct FanoutBounds {
     pub lag_events_max: u64,
     /// How long a lagging subscription's outbox may stay full before it is ended.
     pub lag_max: Duration,
+    /// Deliveries of one message that may be handed to sockets at once.
+    pub at_once_max: usize,
 }
 
 /// Work for the query workers: give `feed` what it wants of `(after, through]` by `Seq`, then
@@ -192,7 +194,7 @@ impl<F: Feed> Fanout<F> {
         is_last: bool,
         replays: &mut impl FnMut(Replay<F>),
     ) {
-        self.at_once_left = if is_last { AT_ONCE_WRITES_MAX } else { 0 };
+        self.at_once_left = if is_last { self.bounds.at_once_max } else { 0 };
         match input {
             FanoutIn::Admitted(events) => {
                 if events.len() > AT_ONCE_EVENTS_MAX {

@@ -14,7 +14,8 @@ use crate::clients::{ClientLimits, Clients, Proxies, Rate, Rates};
 use crate::config::{AuthConfig, Config};
 use crate::fanout::FanoutBounds;
 use crate::limits::{
-    INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION, SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
+    AT_ONCE_WRITES_MAX, FEW_CORES, INGEST_BYTES_MAX, INGEST_SHARE_OF_CONNECTION,
+    SCAN_SLICE_EVENTS_MAX, SCAN_SLICE_MAX,
 };
 use crate::neg::NegBounds;
 use crate::outbox::OutboxBounds;
@@ -116,13 +117,14 @@ pub(crate) fn outbox_bounds(config: &Config) -> OutboxBounds {
 }
 
 /// Where there are no clients nobody lags, and no event is kept for those who do.
-pub(crate) fn fanout_bounds(config: &Config, connections_max: usize) -> FanoutBounds {
+pub(crate) fn fanout_bounds(config: &Config, connections_max: usize, cores: usize) -> FanoutBounds {
     let has_clients = connections_max > 0;
     FanoutBounds {
         recent_events_max: if has_clients { config.live.recent_events_max } else { 1 },
         recent_bytes_max: config.live.recent_bytes_max,
         lag_events_max: config.live.lag_events_max,
         lag_max: Duration::from_secs(config.live.lag_s_max),
+        at_once_max: if cores > FEW_CORES { AT_ONCE_WRITES_MAX } else { usize::MAX },
     }
 }
 

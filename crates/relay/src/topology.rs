@@ -117,7 +117,7 @@ pub(crate) fn build(
         ephemerals,
         committer: to_committer,
     };
-    let bounds = settings::fanout_bounds(config, connections_max);
+    let bounds = settings::fanout_bounds(config, connections_max, cores);
     let fanout = Fanout::new(bounds, settings::gates(config), cursor);
 
     let mut threads = Spawner::default();

@@ -13,6 +13,7 @@ const BOUNDS: FanoutBounds = FanoutBounds {
     recent_bytes_max: 1 << 20,
     lag_events_max: 10,
     lag_max: Duration::from_secs(5),
+    at_once_max: 250,
 };
 
 /// A subscription that writes down what it was given.
@@ -335,9 +336,9 @@ fn few_deliveries_go_at_once() {
         world.tell_with(FanoutIn::Admitted(batch), is_last);
     };
     for (events, is_last, expected) in [
-        (1, true, AT_ONCE_WRITES_MAX),
+        (1, true, BOUNDS.at_once_max),
         (1, false, 0),
-        (AT_ONCE_EVENTS_MAX as u64, true, AT_ONCE_WRITES_MAX),
+        (AT_ONCE_EVENTS_MAX as u64, true, BOUNDS.at_once_max),
         (AT_ONCE_EVENTS_MAX as u64 + 1, true, 0),
     ] {
         admit(&mut world, events, is_last);
@@ -347,7 +348,7 @@ fn few_deliveries_go_at_once() {
     }
     let ephemeral = world.publish(1, "now");
     world.tell_with(ephemeral, true);
-    assert_eq!(count(&subs), AT_ONCE_WRITES_MAX);
+    assert_eq!(count(&subs), BOUNDS.at_once_max);
     let ephemeral = world.publish(1, "later");
     world.tell(ephemeral);
     assert_eq!(count(&subs), 0);

@@ -14,6 +14,7 @@ pub(crate) fn fanout_bounds(rng: &mut TestRng) -> FanoutBounds {
         recent_bytes_max: *[2000, 100_000].choose(rng).expect("not empty"),
         lag_events_max: *[8, 1000, 1000].choose(rng).expect("not empty"),
         lag_max: Duration::from_secs(*[3, 10_000].choose(rng).expect("not empty")),
+        at_once_max: 0,
     }
 }
 
