@@ -32,6 +32,16 @@ impl Moderation {
         self.banned_events.contains_key(id)
     }
 
+    /// The events that may not be stored or served.
+    pub fn banned_events(&self) -> impl Iterator<Item = &EventId> {
+        self.banned_events.keys()
+    }
+
+    /// The authors who may not write.
+    pub fn banned_pubkeys(&self) -> impl Iterator<Item = &PubKey> {
+        self.banned_pubkeys.keys()
+    }
+
     /// Whether an administrator decided on this event, either way.
     pub fn is_event_settled(&self, id: &EventId) -> bool {
         self.is_event_banned(id) || self.allowed_events.contains_key(id)

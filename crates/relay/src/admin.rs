@@ -23,6 +23,7 @@ use removal::Remover;
 
 use crate::clock;
 use crate::config::Config;
+use crate::core::Core;
 use crate::herald::Herald;
 use crate::hub::Hub;
 use crate::inbox::AdmitterIn;
@@ -37,6 +38,12 @@ pub(crate) struct Admin {
     authority: Authority,
     remover: Remover,
     herald: Arc<Herald>,
+}
+
+/// Carries on with the removal of what is banned, where a crash ended it.
+pub(crate) fn remove_banned(core: &Core) {
+    let moderation = Arc::clone(&core.hub().policy.current().moderation);
+    Remover::new(core.store().clone(), core.admitter().clone()).rest(moderation);
 }
 
 /// What is answered to a request.

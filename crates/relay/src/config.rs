@@ -161,7 +161,8 @@ pub struct NegentropyConfig {
     pub idle_s_max: u64,
 }
 
-/// What the clients of one address (of IPv6, a /64) may hold and spend together. `None`: any.
+/// What the clients of one address (of IPv6, a /64) may hold and spend together, and what each of their
+/// connections may. `None`: any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientsConfig {
     /// Open sockets.

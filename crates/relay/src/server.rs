@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use zeolite_proto::normalise_relay_url;
 
 use crate::accept::accept;
-use crate::admin::Admin;
+use crate::admin::{self, Admin};
 use crate::config::Config;
 use crate::core::Core;
 use crate::descriptors;
@@ -79,6 +79,7 @@ pub fn start(config: Config) -> anyhow::Result<RunningRelay> {
     let mirrors = fleet::start(&core, &config.mirrors)?;
     let herald = Arc::new(Herald::open(&config.db, &core)?);
     core.spawn(herald::keep_published(Arc::clone(&herald)));
+    admin::remove_banned(&core);
     let ping_s = config.server.ping_s;
     let site = site(config, addr, &core, mirrors, herald);
     core.spawn(accept(listener, Arc::clone(core.hub()), Arc::new(site)));

@@ -1,6 +1,9 @@
 //! What a ban takes out of the store and its archive.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Sender;
+use zeolite_policy::Moderation;
 use zeolite_proto::{EventId, Filter, PubKey, Reader, Seq};
 use zeolite_store::{ArchivePart, ReadError, Scan, ScanOptions, ScanState, SliceBudget, Store};
 
@@ -29,29 +32,56 @@ impl Remover {
             Ok(None) => {}
             Err(error) => tracing::error!(%error, %id, "a banned event was not removed"),
         }
-        self.wipe_archive(ArchivePart::Event(id));
+        self.wipe_archive(vec![ArchivePart::Event(id)]);
+    }
+
+    /// Removes what is banned and still there, in a thread of its own: a crash may have come between a
+    /// decision and what follows from it.
+    pub(super) fn rest(&self, moderation: Arc<Moderation>) {
+        let remover = self.clone();
+        spawn(move || {
+            if let Err(error) = remover.all_banned(&moderation) {
+                tracing::error!(%error, "what is banned was not all removed");
+            }
+        });
+    }
+
+    fn all_banned(&self, moderation: &Moderation) -> Result<(), ReadError> {
+        let mut parts = Vec::new();
+        for id in moderation.banned_events() {
+            if let Some((seq, _)) = self.store.snapshot()?.by_id(id)? {
+                let _stopping = self.admitter.send(AdmitterIn::Remove(vec![seq]));
+            }
+            parts.push(ArchivePart::Event(*id));
+        }
+        for author in moderation.banned_pubkeys() {
+            self.stored_by(*author)?;
+            parts.push(ArchivePart::Author(*author));
+        }
+        if !parts.is_empty() {
+            self.wipe_archive(parts);
+        }
+        Ok(())
     }
 
     /// Behind the removal: what was replaced or deleted until then is there by now.
-    fn wipe_archive(&self, part: ArchivePart) {
-        let wipe = AdmitterIn::WipeArchive { parts: vec![part], done: None };
+    fn wipe_archive(&self, parts: Vec<ArchivePart>) {
+        let wipe = AdmitterIn::WipeArchive { parts, done: None };
         let _stopping = self.admitter.send(wipe);
     }
 
     /// Removes everything by an author, in slices, in a thread of its own: there may be millions.
     pub(super) fn author(&self, author: PubKey) {
         let remover = self.clone();
-        let work = move || {
-            if let Err(error) = remover.all_by(author) {
+        spawn(move || {
+            if let Err(error) = remover.stored_by(author) {
                 tracing::error!(%error, %author, "a banned author's events were not all removed");
             }
-        };
-        if let Err(error) = std::thread::Builder::new().name("purge".into()).spawn(work) {
-            tracing::error!(%error, %author, "a banned author's events were not removed");
-        }
+            remover.wipe_archive(vec![ArchivePart::Author(author)]);
+        });
     }
 
-    fn all_by(&self, author: PubKey) -> Result<(), ReadError> {
+    fn stored_by(&self, author: PubKey) -> Result<(), ReadError> {
         let filter = Filter { authors: Some([author].into()), ..Filter::default() };
         let options = ScanOptions { default_limit: None, max_limit: None };
         let mut scan = Scan::new(&self.store, &[filter], options, &Reader::of_everything().into())?;
@@ -66,9 +96,14 @@ impl Remover {
                 return Ok(());
             }
             if matches!(state, ScanState::Done { .. }) {
-                self.wipe_archive(ArchivePart::Author(author));
                 return Ok(());
             }
         }
+    }
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = std::thread::Builder::new().name("purge".into()).spawn(work) {
+        tracing::error!(%error, "what is banned was not removed");
     }
 }

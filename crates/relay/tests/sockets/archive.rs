@@ -101,3 +101,37 @@ fn nobody_sees_the_archive() {
     let store = Store::open_read_only(&dir.path().join("store")).unwrap();
     assert!(store.check(&mut |_| {}).unwrap().is_clean());
 }
+
+/// R86-05: a crash between a ban and the removal that follows leaves nothing of it behind: the next start
+/// removes what is stored and archived. What is others' stays.
+#[test]
+fn a_start_removes_what_is_banned() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = |config: &mut Config| config.store.archive = true;
+    let relay = relay_in(dir.path(), archive);
+    let (mut client, mut factory) = (relay.client(), Factory::new(1));
+    let mut profiles = Vec::new();
+    for author in 0..3 {
+        let versions = [TIME, TIME + 1].map(|at| factory.draft(author).kind(0).at(at).build());
+        versions.iter().for_each(|version| client.publish(version));
+        profiles.push(versions);
+    }
+    let (bad, good) = (factory.note(1, TIME, "bad"), factory.note(1, TIME, "good"));
+    [&bad, &good].into_iter().for_each(|note| client.publish(note));
+    await_archived(&relay, 3);
+    relay.relay.unwrap().stop();
+    let bans = json!({
+        "banned_pubkeys": [{"what": factory.pubkey(0)}],
+        "banned_events": [{"what": bad["id"]}, {"what": profiles[1][0]["id"]}],
+    });
+    std::fs::write(dir.path().join("store/moderation.json"), bans.to_string()).unwrap();
+    let relay = relay_in(dir.path(), archive);
+    await_archived(&relay, 1);
+    let mut left: Vec<_> = relay.client().query("q", &json!({}));
+    left.sort_by_key(|event| event["id"].to_string());
+    let mut expected = vec![profiles[1][1].clone(), profiles[2][1].clone(), good];
+    expected.sort_by_key(|event| event["id"].to_string());
+    assert_eq!(left, expected);
+    relay.relay.unwrap().stop();
+    assert_eq!(archived(dir.path()), [profiles[2][0]["id"].as_str().unwrap()]);
+}
